@@ -1,0 +1,65 @@
+// Stops Altair's html output from asking a CDN for libraries that the page
+// has already, and redraws charts when the reader switches the colour theme.
+(function () {
+  "use strict";
+  window.VEGA_DEBUG = { vega_version: "6", vegalite_version: "6.4.1", vegaembed_version: "7" };
+  var embed = window.vegaEmbed;
+  var charts = [];
+
+  function colour(name, fallback) {
+    var value = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    return value || fallback;
+  }
+
+  function themed() {
+    var text = colour("--pst-color-text-base", "#222");
+    var muted = colour("--pst-color-text-muted", "#555");
+    var border = colour("--pst-color-border", "#ccc");
+    return {
+      background: null,
+      axis: { labelColor: text, titleColor: text, domainColor: muted, tickColor: muted, gridColor: border, gridOpacity: 0.5,
+              labelFontSize: 12, titleFontSize: 13, labelOverlap: true },
+      legend: { labelColor: text, titleColor: text },
+      header: { labelColor: text, titleColor: text },
+      title: { color: text, subtitleColor: muted },
+      view: { stroke: border }
+    };
+  }
+
+  function keepParams(spec, view) {
+    (spec.params || []).forEach(function (param) {
+      if (param.select) { return; }
+      try { param.value = view.signal(param.name); } catch (error) { /* not a top-level signal */ }
+    });
+  }
+
+  function draw(chart) {
+    var options = Object.assign({ renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false } }, chart.options);
+    options.config = Object.assign({}, themed(), chart.options.config || {});
+    return embed(chart.element, JSON.parse(JSON.stringify(chart.spec)), options).then(function (result) {
+      chart.result = result;
+      var menu = (result.embedOptions ? result.view.container().closest(".vega-embed") : null);
+      var summary = menu && menu.querySelector("details > summary");
+      if (summary) { summary.setAttribute("aria-label", "Save this chart"); }
+      return result;
+    });
+  }
+
+  function wrapped(element, spec, options) {
+    if (spec.config) { delete spec.config.background; }
+    var chart = { element: element, spec: spec, options: options || {} };
+    charts.push(chart);
+    return draw(chart);
+  }
+  Object.assign(wrapped, embed);
+  window.vegaEmbed = wrapped;
+
+  new MutationObserver(function () {
+    charts.forEach(function (chart) {
+      if (!chart.result) { return; }
+      keepParams(chart.spec, chart.result.view);
+      chart.result.finalize();
+      draw(chart);
+    });
+  }).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+})();

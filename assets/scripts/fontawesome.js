@@ -1,0 +1,1 @@
+/* Replaces the icon script of the theme: the icons are in its web font already. */

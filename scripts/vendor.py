@@ -1,0 +1,66 @@
+"""Copy the browser libraries of the book from installed packages into assets/vendor/.
+
+Run with the interpreter of the environment that builds the book, after ``npm ci``. Each library
+keeps its licence file beside it.
+"""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import vl_convert
+from altair.vegalite.v6.display import VEGALITE_VERSION
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = ROOT / "node_modules"
+VENDOR = ROOT / "assets" / "vendor"
+
+#: What to copy from node_modules -> where it goes under assets/vendor.
+FILES = {
+    "mathjax/es5/tex-chtml.js": "mathjax/tex-chtml.js",
+    "mathjax/es5/output/chtml/fonts": "mathjax/output/chtml/fonts",
+    "mathjax/es5/input/tex": "mathjax/input/tex",
+    "mathjax/es5/a11y": "mathjax/a11y",
+    "mathjax/es5/sre": "mathjax/sre",
+    "mathjax/es5/ui": "mathjax/ui",
+    "mathjax/LICENSE": "mathjax/LICENSE",
+    "requirejs/require.js": "widgets/require.js",
+    "@jupyter-widgets/html-manager/dist/embed-amd.js": "widgets/embed-amd.js",
+    "@popperjs/core/dist/umd/popper.min.js": "popper.min.js",
+    "@popperjs/core/LICENSE.md": "popper.LICENSE.md",
+    "tippy.js/dist/tippy-bundle.umd.min.js": "tippy-bundle.umd.min.js",
+    "tippy.js/LICENSE": "tippy.LICENSE",
+}
+
+
+def copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target)
+    else:
+        shutil.copyfile(source, target)
+
+
+def main() -> None:
+    shutil.rmtree(VENDOR, ignore_errors=True)
+    for source, target in FILES.items():
+        copy(MODULES / source, VENDOR / target)
+    for font in (MODULES / "@jupyter-widgets/html-manager/dist").glob("*.woff2"):
+        copy(font, VENDOR / "widgets" / font.name)
+    # The front end of anywidget comes from the installed wheel, so that the two always match.
+    copy(
+        Path(sys.prefix) / "share/jupyter/nbextensions/anywidget/index.js",
+        VENDOR / "widgets/anywidget.js",
+    )
+    # Vega, Vega-Lite and Vega-Embed as one script. It is wrapped in a function because it would
+    # leave global names behind that clash with Sphinx's own scripts.
+    version = re.fullmatch(r"(\d+\.\d+)\.\d+", VEGALITE_VERSION).group(1)
+    bundle = vl_convert.javascript_bundle(vl_version=version)
+    (VENDOR / "vega-bundle.js").write_text(
+        "(function () {\n" + bundle + "\n})();\n", encoding="utf-8"
+    )
+
+
+if __name__ == "__main__":
+    main()
