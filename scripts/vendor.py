@@ -33,6 +33,11 @@ FILES = {
     "tippy.js/LICENSE": "tippy.LICENSE",
 }
 
+#: Fonts (SIL Open Font License), the alphabets of each that the book uses, and the styles.
+FONTS = ("source-serif-4", "source-sans-3", "source-code-pro")
+ALPHABETS = ("latin", "latin-ext", "greek")
+STYLES = ("wght.css", "wght-italic.css")
+
 
 def copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -42,12 +47,28 @@ def copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
+def copy_fonts(target: Path) -> None:
+    """Copy the font files and write one style sheet that declares them."""
+    rules = []
+    for font in FONTS:
+        package = MODULES / "@fontsource-variable" / font
+        copy(package / "LICENSE", target / f"{font}.LICENSE")
+        for style in STYLES:
+            for rule in re.split(r"\n(?=/\*)", (package / style).read_text(encoding="utf-8")):
+                name = re.search(r"url\(\./files/([\w-]+\.woff2)\)", rule).group(1)
+                if re.match(rf"{font}-({'|'.join(ALPHABETS)})-wght", name):
+                    copy(package / "files" / name, target / name)
+                    rules.append(rule.replace("./files/", "./").strip())
+    (target / "fonts.css").write_text("\n\n".join(rules) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     shutil.rmtree(VENDOR, ignore_errors=True)
     for source, target in FILES.items():
         copy(MODULES / source, VENDOR / target)
     for font in (MODULES / "@jupyter-widgets/html-manager/dist").glob("*.woff2"):
         copy(font, VENDOR / "widgets" / font.name)
+    copy_fonts(VENDOR / "fonts")
     # The front end of anywidget comes from the installed wheel, so that the two always match.
     copy(
         Path(sys.prefix) / "share/jupyter/nbextensions/anywidget/index.js",
