@@ -901,7 +901,7 @@ class Mixture(Distribution):
         return self._mix([law._excess_mean(x) for law in self.laws])
 
     def _fill(self, generators: Sequence[Generator], out: FloatArray) -> None:
-        choice = _choose(generators[0], self.weights, len(out))
+        choice = choose(generators[0], self.weights, len(out))
         used = 1
         for index, law in enumerate(self.laws):
             rows = np.flatnonzero(choice == index)
@@ -991,7 +991,7 @@ class HyperExponential(Distribution):
         return self._mixture._excess_mean(x)
 
     def _fill(self, generators: Sequence[Generator], out: FloatArray) -> None:
-        phase = _choose(generators[0], self.probabilities, len(out))
+        phase = choose(generators[0], self.probabilities, len(out))
         generators[1].standard_exponential(out=out)
         out *= np.asarray(self.means)[phase]
 
@@ -1323,7 +1323,7 @@ def _fill_open(generator: Generator, out: FloatArray) -> None:
     np.maximum(out, 2.0**-54, out=out)
 
 
-def _choose(generator: Generator, probabilities: Sequence[float], n: int) -> NDArray[np.int64]:
+def choose(generator: Generator, probabilities: Sequence[float], n: int) -> NDArray[np.int64]:
     """Indices drawn with these probabilities, by one uniform number each."""
     uniform = generator.random(n)
     choice = np.zeros(n, dtype=np.int64)
