@@ -57,6 +57,7 @@ __all__ = [
     "compare_bars",
     "contrast_ratio",
     "density_chart",
+    "finish",
     "formula_chart",
     "histogram",
     "interval_chart",
@@ -178,7 +179,8 @@ def series_style(names: Iterable[str]) -> SeriesStyle:
             picked[name] = _POLICY_STYLE[base]
         elif any(word.startswith(neutral) for neutral in _NEUTRAL_WORDS):
             picked[name] = ("grey", 0)
-    colours = [colour for colour in PALETTE if colour != "grey"]
+    # Sky first: blue and vermilion are FCFS and SRPT on most pages.
+    colours = ["sky", "gold", "violet", "sage", "pink", "vermilion", "blue"]
     used = {style[0] for style in picked.values()}
     spare = [colour for colour in colours if colour not in used] or colours
     others = [name for name in unique if name not in picked]
@@ -315,13 +317,32 @@ def _title(title: str, subtitle: str | None = None) -> alt.TitleParams:
     return alt.TitleParams(text=lines, **options)
 
 
-def _finish(
+def finish(
     chart: AnyChart,
     title: str,
     description: str,
     height: int = _HEIGHT,
     subtitle: str | None = None,
 ) -> AnyChart:
+    """Give a chart of one's own what every chart of the book has.
+
+    Parameters
+    ----------
+    chart
+        Layers and encodings, without size or title.
+    title
+        What the chart found; broken into lines that a phone can show.
+    description
+        Text for screen readers.
+    height
+        In pixels; the width is that of the page.
+    subtitle
+        A second, quieter line.
+
+    Returns
+    -------
+    altair.Chart or altair.LayerChart
+    """
     return chart.properties(
         title=_title(title, subtitle),
         description=description,
@@ -362,11 +383,16 @@ def _legend(names: Sequence[str], title: str | None = None) -> alt.Legend | None
         return None
     # As many columns as fit a phone.
     widest = max(len(name) for name in names) * 7 + 32
-    columns = max(1, min(len(names), 320 // widest))
     return alt.Legend(
-        title=title, orient="top", direction="horizontal", columns=columns, labelLimit=280,
+        title=title,
+        orient="top",
+        direction="horizontal",
+        columns=max(1, min(len(names), 320 // widest)),
+        labelLimit=280,
         symbolStrokeWidth=2.5,
-    )  # fmt: skip
+        symbolSize=140,
+        symbolOpacity=1,
+    )
 
 
 def _colour(field: str, style: SeriesStyle, title: str | None = None) -> alt.Color:
@@ -404,6 +430,26 @@ def _scale(log: bool, domain: Sequence[float] | None = None, zero: bool = False)
         options["domain"] = [float(v) for v in domain]
         options["clamp"] = True
     return alt.Scale(**options)
+
+
+def _axis(log: bool, values: Any = None) -> alt.Axis:
+    """Ask for few labels; on a log axis for whole powers of ten, or 1, 2, 5 on a short one."""
+    if not log or values is None:
+        return alt.Axis(tickCount=6)
+    numbers = np.asarray(values, dtype=float)
+    numbers = numbers[np.isfinite(numbers) & (numbers > 0)]
+    if len(numbers) == 0:
+        return alt.Axis(tickCount=6)
+    first = math.floor(math.log10(float(numbers.min())))
+    last = math.ceil(math.log10(float(numbers.max())))
+    steps = (1, 2, 5) if last - first <= 3 else (1,)
+    stride = max(1, math.ceil((last - first) / 8))
+    ticks = [float(f"{step}e{power}") for power in range(first, last + 1, stride) for step in steps]
+    # Words for large numbers, powers for tiny ones: 10k, 0.01, 1e-6.
+    plain = "datum.value >= 1000 ? format(datum.value, '~s') : datum.value < 0.001 ? "
+    return alt.Axis(
+        values=ticks, labelExpr=plain + "format(datum.value, '.0e') : format(datum.value, '~g')"
+    )
 
 
 def _columns(frame: pd.DataFrame, needed: Sequence[str], name: str) -> pd.DataFrame:
@@ -534,9 +580,14 @@ def tail_chart(
             labels.append(label)
     style = series_style(labels)
     x_title, y_title = f"t ({unit})", f"P[{quantity} > t]"
-    x = alt.X("t:Q", title=x_title, scale=_scale(log_x), axis=alt.Axis(format="~g", tickCount=6))
-    y_axis = alt.Axis(format="~g" if log_x else "~e", tickCount=6)
-    y = alt.Y("probability:Q", title=y_title, scale=_scale(True), axis=y_axis)
+    x = alt.X("t:Q", title=x_title, scale=_scale(log_x), axis=_axis(log_x, table["t"]))
+    lowest = 10.0 ** math.floor(math.log10(float(table["probability"].min())))
+    y = alt.Y(
+        "probability:Q",
+        title=y_title,
+        scale=_scale(True, [lowest, 1.0]),
+        axis=_axis(True, [lowest, 1.0]),
+    )
     base = alt.Chart(table)
     band = (
         base.transform_filter("isValid(datum.low)")
@@ -560,7 +611,7 @@ def tail_chart(
         for label, part in table.groupby("series", sort=False)
     )
     text = description or _describe(title, "Log-log lines", x_title, y_title, labels, facts)
-    return _finish(alt.layer(band, line), title, text, height)
+    return finish(alt.layer(band, line), title, text, height)
 
 
 def mean_by_load(
@@ -602,8 +653,18 @@ def mean_by_load(
         if column in data:
             data[column] = _rounded(data[column], 5)
     y_title = f"{measure} ({unit})"
-    x = alt.X("load:Q", title="load (share of capacity asked for)", scale=_scale(False))
-    y = alt.Y(f"{value}:Q", title=y_title, scale=_scale(log_y, y_domain, zero=True))
+    x = alt.X(
+        "load:Q",
+        title="load (share of capacity asked for)",
+        scale=_scale(False),
+        axis=_axis(False),
+    )
+    y = alt.Y(
+        f"{value}:Q",
+        title=y_title,
+        scale=_scale(log_y, y_domain, zero=True),
+        axis=_axis(log_y, data[value] if y_domain is None else y_domain),
+    )
     base = alt.Chart(data)
     line = base.mark_line(strokeWidth=2).encode(
         x=x, y=y, color=_colour(series, style), strokeDash=_dash(series, style)
@@ -631,7 +692,7 @@ def mean_by_load(
         for label, part in data.groupby(series, sort=False)
     )
     text = description or _describe(title, "Lines", "load", y_title, style.names, facts)
-    return _finish(alt.layer(*layers), title, text, height)
+    return finish(alt.layer(*layers), title, text, height)
 
 
 _MEASURES = {
@@ -723,7 +784,9 @@ def compare_bars(
     # An offset inside each group instead of a facet: a faceted chart cannot fill its container.
     y = alt.Y("group:N", sort=groups, title=None, axis=alt.Axis(labelLimit=140))
     offset = alt.YOffset("policy:N", sort=policies, scale=alt.Scale(paddingInner=0.15))
-    x = alt.X("value:Q", title=x_title, scale=_scale(log, zero=True), axis=alt.Axis(format="~g"))
+    x = alt.X(
+        "value:Q", title=x_title, scale=_scale(log, zero=True), axis=_axis(log, table["value"])
+    )
     tooltip = [
         alt.Tooltip("policy:N"),
         alt.Tooltip("group:N"),
@@ -733,20 +796,26 @@ def compare_bars(
     ]
     base = alt.Chart(table)
     colour = _colour("policy", style)
+    colour_scale = alt.Scale(domain=style.names, range=style.colours)
     if log:
         marks: Any = base.mark_point(filled=True, size=70, opacity=1).encode(
             x=x, y=y, yOffset=offset, color=colour, shape=_shape("policy", style), tooltip=tooltip
         )
     else:
-        marks = base.mark_bar().encode(x=x, y=y, yOffset=offset, color=colour, tooltip=tooltip)
+        # Pale inside, full colour around: the interval stays visible where it crosses its bar.
+        marks = base.mark_bar(fillOpacity=0.45, strokeWidth=1.5).encode(
+            x=x,
+            y=y,
+            yOffset=offset,
+            color=colour,
+            stroke=alt.Stroke("policy:N", scale=colour_scale, sort=style.names, legend=None),
+            tooltip=tooltip,
+        )
     bars = (
         base.transform_filter("isValid(datum.low) && isValid(datum.high)")
-        .mark_rule(strokeWidth=2)
-        .encode(
-            x=alt.X("low:Q", title=x_title), x2="high:Q", y=y, yOffset=offset,
-            color=alt.value(NEUTRAL) if not log else colour,
-        )
-    )  # fmt: skip
+        .mark_rule(strokeWidth=3)
+        .encode(x=alt.X("low:Q", title=x_title), x2="high:Q", y=y, yOffset=offset, color=colour)
+    )
     facts = "; ".join(
         f"{row.policy}{'' if len(groups) == 1 else ', ' + str(row.group)}: {_number(row.value)}"
         + ("" if math.isnan(row.low) else f" ({_number(row.low)} to {_number(row.high)})")
@@ -755,7 +824,7 @@ def compare_bars(
     kind = "Points" if log else "Bars"
     text = description or _describe(title, kind, "policy", x_title, policies, facts)
     size = height or max(90, 40 + 30 * len(table))
-    return _finish(alt.layer(marks, bars), title, text, size)
+    return finish(alt.layer(marks, bars), title, text, size)
 
 
 def theory_vs_simulation(
@@ -822,9 +891,10 @@ def theory_vs_simulation(
     names = list(data["series"]) + (list(line_data["series"]) if line_data is not None else [])
     style = series_style(names)
     x_channel = alt.X(
-        "x:Q", title=x_title, scale=_scale(log_x, x_domain), axis=alt.Axis(format="~g")
+        "x:Q", title=x_title, scale=_scale(log_x, x_domain), axis=_axis(log_x, data["x"])
     )
     y_scale = _scale(log_y, y_domain, zero=True)
+    y_axis = _axis(log_y, data["mean"] if y_domain is None else y_domain)
     layers: list[Any] = []
     if line_data is not None:
         layers.append(
@@ -832,7 +902,7 @@ def theory_vs_simulation(
             .mark_line(strokeWidth=2, clip=True)
             .encode(
                 x=x_channel,
-                y=alt.Y("y:Q", title=y_title, scale=y_scale),
+                y=alt.Y("y:Q", title=y_title, scale=y_scale, axis=y_axis),
                 color=_colour("series", style),
                 strokeDash=_dash("series", style) if series else alt.Undefined,
             )
@@ -841,7 +911,7 @@ def theory_vs_simulation(
     layers.append(
         base.mark_rule(strokeWidth=2, clip=True).encode(
             x=x_channel,
-            y=alt.Y("low:Q", title=y_title, scale=y_scale),
+            y=alt.Y("low:Q", title=y_title, scale=y_scale, axis=y_axis),
             y2="high:Q",
             color=_colour("series", style),
         )
@@ -849,7 +919,7 @@ def theory_vs_simulation(
     layers.append(
         base.mark_point(filled=True, size=60, opacity=1, clip=True).encode(
             x=x_channel,
-            y=alt.Y("mean:Q", title=y_title, scale=y_scale),
+            y=alt.Y("mean:Q", title=y_title, scale=y_scale, axis=y_axis),
             color=_colour("series", style),
             shape=_shape("series", style) if series else alt.Undefined,
             tooltip=[
@@ -868,7 +938,7 @@ def theory_vs_simulation(
     )
     kind = "Simulated points with intervals" + (" on a curve" if line_data is not None else "")
     text = description or _describe(title, kind, x_title, y_title, style.names, facts)
-    return _finish(alt.layer(*layers), title, text, height)
+    return finish(alt.layer(*layers), title, text, height)
 
 
 def running_mean(
@@ -916,14 +986,14 @@ def running_mean(
     table = pd.concat(frames, ignore_index=True)
     style = series_style(table["run"])
     y_title = f"mean {quantity} so far ({unit})"
-    x = alt.X("jobs:Q", title="jobs so far", scale=_scale(True), axis=alt.Axis(format="~s"))
+    x = alt.X("jobs:Q", title="jobs so far", scale=_scale(True), axis=_axis(True, table["jobs"]))
     y_scale = _scale(log_y, y_domain)
     layers: list[Any] = [
         alt.Chart(table)
         .mark_line(strokeWidth=1.8, clip=True)
         .encode(
             x=x,
-            y=alt.Y("mean:Q", title=y_title, scale=y_scale),
+            y=alt.Y("mean:Q", title=y_title, scale=y_scale, axis=_axis(log_y, table["mean"])),
             color=_colour("run", style),
             strokeDash=_dash("run", style),
         )
@@ -936,7 +1006,7 @@ def running_mean(
         layers.append(_level(float(expected), expected_label, y_title, y_scale))
         facts += f"; {expected_label} is {_number(expected)}"
     text = description or _describe(title, "Lines", "jobs so far", y_title, style.names, facts)
-    return _finish(alt.layer(*layers), title, text, height)
+    return finish(alt.layer(*layers), title, text, height)
 
 
 def _level(value: float, label: str, y_title: str, y_scale: alt.Scale | None = None) -> alt.Chart:
@@ -1001,7 +1071,7 @@ def interval_chart(
     x_scale = _scale(False)
     base = alt.Chart(data)
     bars = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", title=x_title, scale=x_scale),
+        x=alt.X("low:Q", title=x_title, scale=x_scale, axis=_axis(False)),
         x2="high:Q",
         y=y,
         color=_colour("verdict", style),
@@ -1033,7 +1103,7 @@ def interval_chart(
             f"value {_number(true_value)}"
         )
     text = description or _describe(title, "Intervals", label, x_title, [], facts)
-    return _finish(alt.layer(*layers), title, text, height or max(120, 22 * len(data) + 20))
+    return finish(alt.layer(*layers), title, text, height or max(120, 22 * len(data) + 20))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -1123,10 +1193,10 @@ def arrivals_and_departures(
     long = pd.concat(
         [
             pd.DataFrame(
-                {"time": table["time"], "jobs": table["arrivals"], "count": "arrived, A(t)"}
+                {"time": table["time"], "jobs": table["arrivals"], "which": "arrived, A(t)"}
             ),
             pd.DataFrame(
-                {"time": table["time"], "jobs": table["departures"], "count": "departed, D(t)"}
+                {"time": table["time"], "jobs": table["departures"], "which": "departed, D(t)"}
             ),
         ],
         ignore_index=True,
@@ -1143,8 +1213,8 @@ def arrivals_and_departures(
         .encode(
             x=x,
             y=alt.Y("jobs:Q", title="jobs"),
-            color=_colour("count", style),
-            strokeDash=_dash("count", style),
+            color=_colour("which", style),
+            strokeDash=_dash("which", style),
         )
     )
     facts = (
@@ -1154,7 +1224,7 @@ def arrivals_and_departures(
     text = description or _describe(
         title, "Two staircases", f"time ({unit})", "jobs", style.names, facts
     )
-    return _finish(alt.layer(between, steps), title, text, height)
+    return finish(alt.layer(between, steps), title, text, height)
 
 
 def job_bars(
@@ -1229,7 +1299,7 @@ def job_bars(
     if cut.any():
         facts += f"; {int(cut.sum())} jobs are still inside at {_number(horizon)} {unit}"
     text = description or _describe(title, "Bars", f"time ({unit})", "job", [], facts)
-    return _finish(chart, title, text, height)
+    return finish(chart, title, text, height)
 
 
 def number_in_system(
@@ -1277,7 +1347,7 @@ def number_in_system(
         f"value {int(table['inside'].max())}"
     )
     text = description or _describe(title, "Staircase", f"time ({unit})", "jobs inside", [], facts)
-    return _finish(alt.layer(area, level), title, text, height)
+    return finish(alt.layer(area, level), title, text, height)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -1341,7 +1411,9 @@ def histogram(
         }
     )
     y_title = "density" if density else "number of values"
-    x = alt.X("from:Q", title=x_title, scale=_scale(log_x, [low, high]), axis=alt.Axis(format="~g"))
+    x = alt.X(
+        "from:Q", title=x_title, scale=_scale(log_x, [low, high]), axis=_axis(log_x, [low, high])
+    )
     bars = (
         alt.Chart(table)
         .mark_rect(color=PALETTE["sky"], opacity=0.6)
@@ -1391,7 +1463,7 @@ def histogram(
         )
         chart = alt.layer(bars, lines)
     text = description or _describe(title, "Histogram", x_title, y_title, names, facts)
-    return _finish(chart, title, text, height)
+    return finish(chart, title, text, height)
 
 
 def _law_frame(
@@ -1435,9 +1507,9 @@ def _law_chart(
         alt.Chart(table)
         .mark_line(strokeWidth=2, interpolate="step-after" if stepped else "linear")
         .encode(
-            x=alt.X("x:Q", title=x_title, scale=_scale(log_x), axis=alt.Axis(format="~g")),
+            x=alt.X("x:Q", title=x_title, scale=_scale(log_x), axis=_axis(log_x, table["x"])),
             y=alt.Y(
-                "y:Q", title=y_title, scale=_scale(log_y, zero=True), axis=alt.Axis(format="~g")
+                "y:Q", title=y_title, scale=_scale(log_y, zero=True), axis=_axis(log_y, table["y"])
             ),
             color=_colour("law", style),
             strokeDash=_dash("law", style),
@@ -1453,7 +1525,7 @@ def _law_chart(
         for label, part in table.groupby("law", sort=False)
     )
     text = description or _describe(title, "Lines", x_title, y_title, style.names, facts)
-    return _finish(chart, title, text, height)
+    return finish(chart, title, text, height)
 
 
 def survival_chart(
@@ -1626,9 +1698,9 @@ def formula_chart(
     label_of = (
         "{" + ", ".join(f"{f}: {_quoted(label)}" for f, label in names.items()) + "}[datum.key]"
     )
-    y = alt.Y("value:Q", title=y_title, scale=_scale(log_y, y_domain))
+    y = alt.Y("value:Q", title=y_title, scale=_scale(log_y, y_domain), axis=_axis(log_y, y_domain))
     x_scale = alt.Scale(domain=[x.low, x.high], nice=False, zero=False)
-    x_channel = alt.X(f"{x.name}:Q", title=x_title, scale=x_scale)
+    x_channel = alt.X(f"{x.name}:Q", title=x_title, scale=x_scale, axis=_axis(False))
 
     def long(chart: alt.Chart) -> alt.Chart:
         for field, expression in zip(fields, formulas.values(), strict=True):
