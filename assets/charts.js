@@ -19,9 +19,11 @@
       background: null,
       axis: { labelColor: text, titleColor: text, domainColor: muted, tickColor: muted, gridColor: border, gridOpacity: 0.5,
               labelFontSize: 12, titleFontSize: 13, labelOverlap: true },
-      legend: { labelColor: text, titleColor: text },
+      legend: { labelColor: text, titleColor: text, labelFontSize: 12, titleFontSize: 12 },
       header: { labelColor: text, titleColor: text },
-      title: { color: text, subtitleColor: muted },
+      title: { color: text, subtitleColor: muted, fontSize: 14, subtitleFontSize: 13 },
+      text: { color: text, fontSize: 12 },
+      rule: { color: muted },
       view: { stroke: border }
     };
   }
