@@ -38,7 +38,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import altair as alt
 import numpy as np
@@ -74,7 +74,7 @@ __all__ = [
     "with_slider",
 ]
 
-AnyChart = alt.Chart | alt.LayerChart
+AnyChart: TypeAlias = "alt.Chart | alt.LayerChart"
 
 # --------------------------------------------------------------------------------------------------
 # Colour
