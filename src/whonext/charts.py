@@ -21,12 +21,15 @@ Charts of a law
     histogram               observed values, as a density or as counts
     survival_chart          P[S > x] of one or more laws
     density_chart           densities of one or more laws
+A picture of a page's own
+    finish                  gives any Altair chart its title, description, width and height
 Sliders that move in a static page
     Slider                  a named number that the reader sets
     formula_chart           closed formulas, evaluated in the page
     with_slider             a grid computed beforehand, filtered by a slider or a menu
 Colour
-    PALETTE, NEUTRAL, POLICY_COLOURS, POLICY_DASHES, POLICY_SHAPES, series_style
+    PALETTE, HUES, NEUTRAL   the colours in order, by name, and the one for what is not a policy
+    POLICY_COLOURS, POLICY_DASHES, POLICY_SHAPES, series_style
     contrast_ratio, colour_distance
     save_svg, to_svg        a still picture of a chart that takes its text colour from the page
 """
@@ -45,6 +48,7 @@ import numpy as np
 import pandas as pd
 
 __all__ = [
+    "HUES",
     "NEUTRAL",
     "PALETTE",
     "POLICY_COLOURS",
@@ -80,7 +84,7 @@ AnyChart: TypeAlias = "alt.Chart | alt.LayerChart"
 # Colour
 # --------------------------------------------------------------------------------------------------
 
-PALETTE: dict[str, str] = {
+HUES: dict[str, str] = {
     "blue": "#1e6c90",
     "vermilion": "#c6360c",
     "gold": "#a89000",
@@ -96,7 +100,15 @@ Each stands out at 3:1 or more from a white page and from the dark page, and any
 a reader with protanopia, deuteranopia or tritanopia; ``tests/test_charts.py`` measures both.
 """
 
-NEUTRAL = PALETTE["grey"]
+PALETTE: list[str] = [
+    HUES[hue] for hue in ("sky", "gold", "violet", "sage", "pink", "vermilion", "blue")
+]
+"""The colours in the order in which series that are not policies take them.
+
+Blue and vermilion come last: they are FCFS and SRPT on most pages.
+"""
+
+NEUTRAL = HUES["grey"]
 """The colour of what is not a policy: theorems, averages, true values."""
 
 LIGHT_PAGE = "#ffffff"
@@ -134,7 +146,7 @@ _POLICY_STYLE: dict[str, tuple[str, int]] = {
     "serpt": ("sage", 2),
     "lrpt": ("sage", 3),
 }
-POLICY_COLOURS: dict[str, str] = {name: PALETTE[c] for name, (c, _) in _POLICY_STYLE.items()}
+POLICY_COLOURS: dict[str, str] = {name: HUES[c] for name, (c, _) in _POLICY_STYLE.items()}
 POLICY_DASHES: dict[str, list[int]] = {
     name: list(_DASHES[k]) for name, (_, k) in _POLICY_STYLE.items()
 }
@@ -179,8 +191,8 @@ def series_style(names: Iterable[str]) -> SeriesStyle:
             picked[name] = _POLICY_STYLE[base]
         elif any(word.startswith(neutral) for neutral in _NEUTRAL_WORDS):
             picked[name] = ("grey", 0)
-    # Sky first: blue and vermilion are FCFS and SRPT on most pages.
-    colours = ["sky", "gold", "violet", "sage", "pink", "vermilion", "blue"]
+    hue_of = {colour: hue for hue, colour in HUES.items()}
+    colours = [hue_of[colour] for colour in PALETTE]
     used = {style[0] for style in picked.values()}
     spare = [colour for colour in colours if colour not in used] or colours
     others = [name for name in unique if name not in picked]
@@ -199,7 +211,7 @@ def series_style(names: Iterable[str]) -> SeriesStyle:
         picked[name] = candidate
     return SeriesStyle(
         unique,
-        [PALETTE[picked[name][0]] for name in unique],
+        [HUES[picked[name][0]] for name in unique],
         [list(_DASHES[picked[name][1]]) for name in unique],
         [_SHAPES[picked[name][1]] for name in unique],
     )
@@ -303,7 +315,6 @@ def colour_distance(first: str, second: str, vision: str = "typical") -> float:
 # --------------------------------------------------------------------------------------------------
 
 _HEIGHT = 300
-_Z95 = 1.959964
 
 
 def _title(title: str, subtitle: str | None = None) -> alt.TitleParams:
@@ -329,7 +340,7 @@ def finish(
     Parameters
     ----------
     chart
-        Layers and encodings, without size or title.
+        Layers and encodings, without size or title. One plot: several panels cannot fill a page.
     title
         What the chart found; broken into lines that a phone can show.
     description
@@ -342,10 +353,20 @@ def finish(
     Returns
     -------
     altair.Chart or altair.LayerChart
+        A copy.
+
+    Raises
+    ------
+    ValueError
+        Where title or description is empty.
     """
+    if not isinstance(description, str) or not description.strip():
+        raise ValueError(
+            f"description={description!r}: a chart needs words for those who cannot see it"
+        )
     return chart.properties(
         title=_title(title, subtitle),
-        description=description,
+        description=" ".join(description.split()),
         width="container",
         height=height,
     )
@@ -816,11 +837,14 @@ def compare_bars(
         .mark_rule(strokeWidth=3)
         .encode(x=alt.X("low:Q", title=x_title), x2="high:Q", y=y, yOffset=offset, color=colour)
     )
-    facts = "; ".join(
-        f"{row.policy}{'' if len(groups) == 1 else ', ' + str(row.group)}: {_number(row.value)}"
-        + ("" if math.isnan(row.low) else f" ({_number(row.low)} to {_number(row.high)})")
-        for row in table.itertuples()
-    )
+    told = []
+    for policy, group, middle, low, high in zip(
+        table["policy"], table["group"], table["value"], table["low"], table["high"], strict=True
+    ):
+        words = f"{policy}: " if len(groups) == 1 else f"{policy}, {group}: "
+        within = "" if math.isnan(low) else f" ({_number(low)} to {_number(high)})"
+        told.append(words + _number(middle) + within)
+    facts = "; ".join(told)
     kind = "Points" if log else "Bars"
     text = description or _describe(title, kind, "policy", x_title, policies, facts)
     size = height or max(90, 40 + 30 * len(table))
@@ -1059,12 +1083,12 @@ def interval_chart(
         data[column] = _rounded(data[column], 5)
     if true_value is None:
         data["verdict"] = "interval"
-        names, colours, shapes = ["interval"], [PALETTE["blue"]], ["circle"]
+        names, colours, shapes = ["interval"], [HUES["blue"]], ["circle"]
     else:
         hit = (data["low"] <= true_value) & (true_value <= data["high"])
         data["verdict"] = np.where(hit, "covers", "misses")
         names = ["covers", "misses"]
-        colours, shapes = [PALETTE["blue"], PALETTE["vermilion"]], ["circle", "square"]
+        colours, shapes = [HUES["blue"], HUES["vermilion"]], ["circle", "square"]
     style = SeriesStyle(names, colours, [[1, 0]] * len(names), shapes)
     order = list(data["label"])
     y = alt.Y("label:N", sort=order, title=label)
@@ -1186,7 +1210,7 @@ def arrivals_and_departures(
     area = float(np.sum(np.minimum(end, horizon) - start))
     style = SeriesStyle(
         ["arrived, A(t)", "departed, D(t)"],
-        [PALETTE["blue"], PALETTE["vermilion"]],
+        [HUES["blue"], HUES["vermilion"]],
         [[1, 0], [6, 3]],
         ["circle", "square"],
     )
@@ -1204,7 +1228,7 @@ def arrivals_and_departures(
     x = alt.X("time:Q", title=f"time ({unit})", scale=_scale(False, [0.0, horizon]))
     between = (
         alt.Chart(table)
-        .mark_area(interpolate="step-after", opacity=0.25, color=PALETTE["sky"])
+        .mark_area(interpolate="step-after", opacity=0.25, color=HUES["sky"])
         .encode(x=x, y=alt.Y("departures:Q", title="jobs"), y2="arrivals:Q")
     )
     steps = (
@@ -1274,7 +1298,7 @@ def job_bars(
     names = ["served", "still inside"] if cut.any() else ["served"]
     style = SeriesStyle(
         names,
-        [PALETTE["blue"], PALETTE["vermilion"]][: len(names)],
+        [HUES["blue"], HUES["vermilion"]][: len(names)],
         [[1, 0]] * len(names),
         ["circle", "square"][: len(names)],
     )
@@ -1338,8 +1362,8 @@ def number_in_system(
     area = base.mark_area(
         interpolate="step-after",
         opacity=0.25,
-        color=PALETTE["sky"],
-        line={"color": PALETTE["blue"], "strokeWidth": 1.5},
+        color=HUES["sky"],
+        line={"color": HUES["blue"], "strokeWidth": 1.5},
     ).encode(x=x, y=y)
     level = _level(average, "time average", "jobs inside")
     facts = (
@@ -1416,7 +1440,7 @@ def histogram(
     )
     bars = (
         alt.Chart(table)
-        .mark_rect(color=PALETTE["sky"], opacity=0.6)
+        .mark_rect(color=HUES["sky"], opacity=0.6)
         .encode(
             x=x,
             x2="to:Q",
@@ -1785,10 +1809,10 @@ def with_slider(
     -------
     altair.Chart or altair.LayerChart
     """
-    grid = list(values)
+    grid: list[Any] = list(values)
     if len(grid) < 2:
         raise ValueError(f"values={grid!r}: a slider needs at least two values")
-    start = grid[0] if value is None else value
+    start: Any = grid[0] if value is None else value
     if start not in grid:
         raise ValueError(f"value={start!r}: one of {grid}")
     name = f"chosen_{column}"
