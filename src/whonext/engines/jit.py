@@ -1,0 +1,20 @@
+"""Numba where it is installed; plain Python where it is not (in a browser)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["COMPILED", "jit"]
+
+try:
+    from numba import njit
+except ImportError:  # the kernels are ordinary Python, only slower
+    COMPILED = False
+
+    def jit(function: Any) -> Any:
+        return function
+else:
+    COMPILED = True
+
+    def jit(function: Any) -> Any:
+        return njit(cache=True)(function)

@@ -1,0 +1,318 @@
+"""The queue engine: jobs stream through a compiled kernel in constant memory."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from whonext.engines import ranked
+from whonext.policies.base import Policy, Visible
+from whonext.results import Tally
+from whonext.workload import BLOCK, JobTable
+
+__all__ = ["Raw", "is_ranked", "run_stream", "run_table"]
+
+_SLICE = 4096  # the cool-down looks this often whether every counted job has left
+_NEVER = 1e300  # a next arrival that does not come, without running the queue empty
+
+_LEVELS_ABOVE_KEY = (
+    "rank",
+    "choose",
+    "allocate",
+    "on_arrival",
+    "on_dispatch",
+    "on_service",
+    "on_finish",
+)
+
+
+@dataclass
+class Raw:
+    """Per-job arrays and the event trace of one run, by place in the table."""
+
+    response: np.ndarray
+    waiting: np.ndarray
+    events: np.ndarray
+
+
+def is_ranked(policy: Policy) -> bool:
+    """Whether the rule is a key and a slope of at most zero, and nothing else."""
+    own = type(policy)
+    plain = all(getattr(own, name) is getattr(Policy, name) for name in _LEVELS_ABOVE_KEY)
+    return plain and (policy.slope <= 0 or not policy.preemptive)
+
+
+def keys_of(policy: Policy, jobs: JobTable) -> np.ndarray:
+    """The rule's keys for a table of jobs, checked.
+
+    Raises
+    ------
+    ValueError
+        If they are not one finite number for each job.
+    """
+    view = Visible(jobs, policy.needs, type(policy).__name__)
+    try:
+        keys = np.asarray(policy.key(view), dtype=float)
+    except AttributeError as error:
+        raise ValueError(str(error)) from error
+    if keys.shape != jobs.arrival.shape:
+        raise ValueError(
+            f"key of {policy.spec} has shape {keys.shape}: it must give one number a job, "
+            f"here {jobs.arrival.shape}"
+        )
+    if not np.isfinite(keys).all():
+        bad = keys[~np.isfinite(keys)][0]
+        raise ValueError(f"key of {policy.spec} gave {bad}: a key must be a finite number")
+    return keys
+
+
+def clock_rate(policy: Policy, jobs: JobTable) -> float:
+    """How far a key moves when the clock moves by one: 1 for an arrival time, 0 for a size.
+
+    Raises
+    ------
+    ValueError
+        If jobs differ in it, so that the origin of time would matter.
+    """
+    shift = 1024.0
+    moved = JobTable(
+        jobs.arrival + shift, jobs.size, jobs.kind, jobs.weight, jobs.prediction, jobs.cost
+    )
+    rates = (keys_of(policy, moved) - keys_of(policy, jobs)) / shift
+    scale = 1 + np.abs(keys_of(policy, jobs)).max() / shift
+    if np.ptp(rates) > 1e-9 * scale:
+        raise ValueError(
+            f"key of {policy.spec} depends on the origin of time: it may contain the arrival time "
+            "times one constant for all jobs, or not at all"
+        )
+    return round(float(rates[0]), 9)
+
+
+class _Queue:
+    """A kernel, its state and its statistics, fed with slices of jobs."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        servers: int,
+        classes: int,
+        counted: tuple[int, int],
+        raw_jobs: int = 0,
+    ) -> None:
+        self.policy = policy
+        self.tally = Tally.empty(classes)
+        self.state = ranked.State(servers)
+        self.counted = counted
+        self.sequence = 0
+        self.response = np.full(raw_jobs, np.nan)
+        self.events = np.empty((0, 5))
+        self.slope = float(policy.slope) if policy.preemptive else 0.0
+
+    def feed(self, jobs: JobTable, keys: np.ndarray, part: slice, following: float) -> None:
+        """Run ``jobs[part]``; ``following`` is the arrival of the job after them."""
+        arrival, size, kind, key = (
+            _column(column[part]) for column in (jobs.arrival, jobs.size, jobs.kind, keys)
+        )
+        self.state.make_room(len(arrival))
+        began = time.perf_counter()
+        ranked.serve(
+            arrival,
+            size,
+            kind,
+            key,
+            self.sequence,
+            following,
+            self.slope,
+            self.policy.preemptive,
+            self.state.serving,
+            self.state.waiting,
+            self.state.books,
+            *self.counted,
+            self.tally.moments,
+            self.tally.histograms,
+            self.response,
+            self.events,
+        )
+        self.tally.seconds += time.perf_counter() - began
+        self.tally.jobs += len(arrival)
+        self.sequence += len(arrival)
+
+    def rebase(self, shift: float, key_shift: float) -> None:
+        state = self.state
+        ranked.rebase(state.serving, state.waiting, state.books, shift, key_shift)
+
+    @property
+    def owed(self) -> int:
+        """Counted jobs still inside."""
+        return int(self.state.books[ranked.OWED])
+
+    def open_window(self) -> None:
+        """Begin the time averages here."""
+        areas = (ranked.NUMBER_AREA, ranked.WORK_AREA, ranked.BUSY_AREA, ranked.ELAPSED)
+        self.state.books[list(areas)] = 0.0
+
+    def close_window(self) -> None:
+        """End them here."""
+        books, tally = self.state.books, self.tally
+        tally.number_area = float(books[ranked.NUMBER_AREA])
+        tally.work_area = float(books[ranked.WORK_AREA])
+        tally.busy_area = float(books[ranked.BUSY_AREA])
+        tally.elapsed = float(books[ranked.ELAPSED])
+
+
+def _column(values: np.ndarray) -> np.ndarray:
+    """One kind of array for the kernel, so that it is compiled once: contiguous, not written to."""
+    values = np.ascontiguousarray(values).view()
+    values.flags.writeable = False
+    return values
+
+
+def _compile() -> None:
+    """Call the kernels once with nothing to do, so that no measured time contains compilation."""
+    nothing = JobTable.from_arrays(np.zeros(0), np.zeros(0))
+    queue = _Queue(Policy(), 1, 1, (0, 0))
+    queue.feed(nothing, np.zeros(0), slice(0, 0), _NEVER)
+    queue.rebase(0.0, 0.0)
+
+
+def run_stream(
+    policy: Policy,
+    workload: Any,
+    servers: int,
+    jobs: int,
+    warmup: int,
+    seed: np.random.SeedSequence,
+    progress: Callable[[int], Any] | None = None,
+) -> Tally:
+    """One replication of a random workload.
+
+    The first ``warmup`` jobs are not counted. After the last counted one has come, further jobs
+    come until every counted one has left, or a tenth of the run has passed (at least one block):
+    cutting the run off at an arrival would drop the longest jobs.
+
+    Parameters
+    ----------
+    policy
+        A rule for which :func:`is_ranked` holds, already bound.
+    workload : Workload
+    servers, jobs, warmup
+        ``jobs`` includes the warm-up.
+    seed
+        Where all randomness comes from.
+    progress
+        Called with the number of jobs done since the last call.
+    """
+    _compile()
+    queue = _Queue(policy, servers, len(workload.classes), (warmup, jobs))
+    limit = jobs + max(BLOCK, jobs // 10)
+    blocks = _with_next(workload.blocks(limit, seed, servers))
+    rate: float | None = None
+    while True:
+        began = time.perf_counter()
+        block, first_of_next = next(blocks)
+        if rate is None:
+            rate = clock_rate(policy, block.rows(0, 256))
+        keys = keys_of(policy, block)
+        queue.tally.seconds += time.perf_counter() - began
+        for part, following in _parts(block, queue.sequence, (warmup, jobs), first_of_next):
+            if queue.sequence == warmup:
+                queue.open_window()
+            if queue.sequence < jobs:
+                _count_offered(queue, block, part, warmup)
+            queue.feed(block, keys, part, following)
+            if queue.sequence == jobs:
+                queue.close_window()
+            if queue.sequence >= jobs and queue.owed == 0:
+                break
+        if progress:
+            progress(len(block))
+        if queue.sequence >= limit or (queue.sequence >= jobs and queue.owed == 0):
+            break
+        shift = float(block.arrival[-1])
+        queue.rebase(shift, rate * shift)
+    queue.tally.left_inside = queue.owed
+    return queue.tally
+
+
+def _count_offered(queue: _Queue, block: JobTable, part: slice, warmup: int) -> None:
+    if queue.sequence >= warmup:
+        queue.tally.offered += float(block.size[part].sum())
+
+
+def _parts(
+    block: JobTable, sequence: int, cuts: tuple[int, int], first_of_next: float
+) -> Iterator[tuple[slice, float]]:
+    """Cut a block at the warm-up and at the end; past the end, into short slices."""
+    length = len(block)
+    places = [c - sequence for c in cuts if 0 < c - sequence < length]
+    beyond = max(cuts[1] - sequence, 0)
+    places += range(beyond + _SLICE, length, _SLICE)
+    edges = [0, *sorted(set(places)), length]
+    for start, stop in zip(edges, edges[1:], strict=False):
+        following = float(block.arrival[stop]) if stop < length else first_of_next
+        yield slice(start, stop), following
+
+
+def _with_next(blocks: Iterator[JobTable]) -> Iterator[tuple[JobTable, float]]:
+    """Each block with the first arrival of the next one, on the clock of this one."""
+    current = next(blocks)
+    for upcoming in blocks:
+        yield current, float(current.arrival[-1] + upcoming.arrival[0])
+        current = upcoming
+    yield current, _NEVER
+
+
+def run_table(
+    policy: Policy,
+    jobs: JobTable,
+    servers: int,
+    classes: int,
+    warmup: int = 0,
+    until: float = math.inf,
+    trace: bool = False,
+) -> tuple[Tally, Raw]:
+    """Run a table of jobs, from an empty system until it is empty again.
+
+    Parameters
+    ----------
+    policy
+        A rule for which :func:`is_ranked` holds, already bound.
+    jobs
+        Jobs with absolute times.
+    servers, classes
+        Number of servers, and of classes in the table.
+    warmup
+        Jobs at the start that are not counted.
+    until
+        Jobs that have not left by then are cut off: they are reported as left inside.
+    trace
+        Whether to keep the event trace.
+
+    Returns
+    -------
+    Tally, Raw
+    """
+    _compile()
+    count = len(jobs)
+    queue = _Queue(policy, servers, classes, (warmup, count), raw_jobs=count)
+    if trace:
+        queue.events = np.empty((6 * count + 64, 5))
+    keys = keys_of(policy, jobs)
+    if warmup:
+        queue.feed(jobs, keys, slice(0, warmup), float(jobs.arrival[warmup]))
+        queue.open_window()
+    queue.tally.offered = float(jobs.size[warmup:].sum())
+    queue.feed(jobs, keys, slice(warmup, count), math.inf)
+    queue.close_window()
+    response = queue.response
+    raw = Raw(response, response - jobs.size, queue.events[: int(queue.state.books[ranked.EVENTS])])
+    if math.isfinite(until):
+        cut = Tally.of_table(jobs, raw.response, raw.waiting, classes, (warmup, None), until)
+        cut.seconds = queue.tally.seconds
+        return cut, raw
+    return queue.tally, raw
