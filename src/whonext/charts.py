@@ -31,12 +31,18 @@ Colour
     PALETTE, HUES, NEUTRAL   the colours in order, by name, and the one for what is not a policy
     POLICY_COLOURS, POLICY_DASHES, POLICY_SHAPES, series_style
     contrast_ratio, colour_distance
-    save_svg, to_svg        a still picture of a chart that takes its text colour from the page
+Still pictures
+    to_svg, save_svg        a picture of a chart that takes its text colour from the page
+    still_pictures          shows every chart of a notebook so, without a network
 """
 
 from __future__ import annotations
 
+import hashlib
+import html
+import json
 import math
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,6 +77,7 @@ __all__ = [
     "running_mean",
     "save_svg",
     "series_style",
+    "still_pictures",
     "survival_chart",
     "tail_chart",
     "theory_vs_simulation",
@@ -1887,7 +1894,8 @@ _STILL_CONFIG: dict[str, Any] = {
 def to_svg(chart: AnyChart, width: int = 640) -> str:
     """Render a chart as one ``<svg>`` element that needs no script and no network.
 
-    Its text takes the colour of the page around it, and it shrinks to fit a narrow page.
+    Its text takes the colour of the page around it, and it shrinks to fit a narrow page. Sliders
+    and tooltips do not move in it.
 
     Parameters
     ----------
@@ -1906,9 +1914,36 @@ def to_svg(chart: AnyChart, width: int = 640) -> str:
     specification = chart.properties(width=width).to_dict()
     specification["config"] = {**specification.get("config", {}), **_STILL_CONFIG}
     svg = vl_convert.vegalite_to_svg(specification)
-    return svg.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
+    # Two charts on one page must not share the names of their clipping paths, and the same chart
+    # must give the same text twice; the renderer merely counts.
+    mark = hashlib.sha256(json.dumps(specification, sort_keys=True).encode()).hexdigest()[:8]
+    named = list(dict.fromkeys(re.findall(r'id="((?:clip|gradient)[^"]*)"', svg)))
+    for place, name in enumerate(named):
+        svg = svg.replace(f'id="{name}"', f'id="{mark}-{place}"')
+        svg = svg.replace(f"url(#{name})", f"url(#{mark}-{place})")
+    label = html.escape(str(specification.get("description", "")), quote=True)
+    head = f'<svg role="img" aria-label="{label}" style="max-width:100%;height:auto" '
+    return svg.replace("<svg ", head, 1)
 
 
 def save_svg(chart: AnyChart, path: str | Path, width: int = 640) -> None:
     """Write a chart to an SVG file; see `to_svg`."""
     Path(path).write_text(to_svg(chart, width), encoding="utf-8")
+
+
+def still_pictures() -> None:
+    """Show charts in this notebook as still pictures, which need no network.
+
+    Altair's own way loads its drawing library from the web. The words that stand in for a picture
+    where none can be shown are its description.
+    """
+    alt.renderers.register("whonext-still", _still_bundle)
+    alt.renderers.enable("whonext-still")
+
+
+def _still_bundle(specification: dict[str, Any], **_: Any) -> dict[str, str]:
+    chart = alt.Chart.from_dict(specification)
+    return {
+        "text/html": f'<div class="whonext-still">{to_svg(chart)}</div>',
+        "text/plain": str(specification.get("description", "a chart")),
+    }
