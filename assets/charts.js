@@ -15,14 +15,23 @@
     var text = colour("--pst-color-text-base", "#222");
     var muted = colour("--pst-color-text-muted", "#555");
     var border = colour("--pst-color-border", "#ccc");
+    var heading = colour("--pst-color-heading", text);
+    var sans = colour("--book-sans", "sans-serif");
     return {
       background: null,
-      axis: { labelColor: text, titleColor: text, domainColor: muted, tickColor: muted, gridColor: border, gridOpacity: 0.5,
-              labelFontSize: 12, titleFontSize: 13, labelOverlap: true },
-      legend: { labelColor: text, titleColor: text, labelFontSize: 12, titleFontSize: 12 },
-      header: { labelColor: text, titleColor: text },
-      title: { color: text, subtitleColor: muted, fontSize: 14, subtitleFontSize: 13 },
-      text: { color: text, fontSize: 12 },
+      font: sans,
+      axis: {
+        labelColor: muted, titleColor: text, domainColor: muted, tickColor: muted, gridColor: border,
+        gridOpacity: 0.55, labelFontSize: 12.5, titleFontSize: 13.5, titleFontWeight: 500,
+        titlePadding: 8, labelOverlap: true
+      },
+      legend: { labelColor: text, titleColor: text, labelFontSize: 13, titleFontSize: 13, titleFontWeight: 500 },
+      header: { labelColor: text, titleColor: text, labelFontSize: 13, titleFontSize: 13.5 },
+      title: {
+        color: heading, subtitleColor: muted, fontSize: 16, fontWeight: 600, subtitleFontSize: 13.5,
+        anchor: "start", frame: "group", offset: 12, subtitlePadding: 5, lineHeight: 20
+      },
+      text: { color: text, fontSize: 13 },
       rule: { color: muted },
       view: { stroke: border }
     };
