@@ -34,15 +34,13 @@ import pandas as pd
 from numpy.random import SFC64, Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
+from whonext.checks import number, positive, whole
 from whonext.distributions import (
     Deterministic,
     Distribution,
     Empirical,
     FloatArray,
     Mixture,
-    _number,
-    _positive,
-    _whole,
     choose,
     parse_law,
 )
@@ -208,8 +206,12 @@ class JobTable:
         """Give a DataFrame with one row a job."""
         return pd.DataFrame({name: getattr(self, name) for name in COLUMNS})
 
+    def head(self, n: int) -> JobTable:
+        """Give the first n rows."""
+        return self.rows(0, n)
+
     def rows(self, start: int, stop: int) -> JobTable:
-        """Give the rows from ``start`` up to ``stop``."""
+        """Give the rows from ``start`` up to ``stop``, not included."""
         return JobTable(*(getattr(self, name)[start:stop] for name in COLUMNS))
 
 
@@ -241,10 +243,10 @@ class JobClass:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise ValueError(f"name={self.name!r}: must be a word")
-        share = _number("share", self.share)
+        share = number("share", self.share)
         if not 0.0 < share <= 1.0:
             raise ValueError(f"share={share:g}: must be above 0 and at most 1")
-        weight = _number("weight", self.weight)
+        weight = number("weight", self.weight)
         if not 0.0 <= weight < math.inf:
             raise ValueError(f"weight={weight:g}: must be a finite number, 0 or more")
         for name, value in (("share", share), ("weight", weight), ("size", _law(self.size))):
@@ -259,16 +261,11 @@ class JobClass:
 class Arrivals(ABC):
     """A stream of arrival times with a given long-run rate."""
 
-    #: The word for it in :func:`parse_arrivals`.
-    name: ClassVar[str]
     #: Its letter in Kendall's notation.
     letter: ClassVar[str] = "G"
 
-    #: How many jobs come at most; None for no end.
-    length: int | None = None
-    #: Arrivals for each unit of time where the stream has a rate of its own.
+    #: Arrivals for each unit of time, where the stream has a rate of its own.
     own_rate: float | None = None
-    is_random: bool = True
 
     @abstractmethod
     def source(self, rate: float, seed: Seed) -> TimeSource:
@@ -284,7 +281,6 @@ class Arrivals(ABC):
 class Poisson(Arrivals):
     """Independent exponential gaps: arrivals without memory, as from many unrelated users."""
 
-    name = "poisson"
     letter = "M"
 
     def source(self, rate: float, seed: Seed) -> TimeSource:
@@ -314,8 +310,6 @@ class Renewal(Arrivals):
     """
 
     law: Distribution
-
-    name = "renewal"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "law", _law(self.law, "law"))
@@ -350,13 +344,12 @@ class Batch(Arrivals):
 
     size: float | Distribution
 
-    name = "batch"
     letter = "M[X]"
 
     def __post_init__(self) -> None:
         size = self.size
         if isinstance(size, str):
-            size = parse_law(size) if ":" in size else _number("batch size", size)
+            size = parse_law(size) if ":" in size else number("batch size", size)
         if isinstance(size, Distribution):
             values = {Deterministic: "value", Empirical: "values"}.get(type(size))
             if values is None or np.any(np.mod(getattr(size, values), 1.0)):
@@ -365,7 +358,7 @@ class Batch(Arrivals):
                     "or a law of whole numbers (det or empirical)"
                 )
         else:
-            size = _number("batch size", size)
+            size = number("batch size", size)
             if not 1.0 <= size < math.inf:
                 raise ValueError(f"batch size={size:g}: a mean must be 1 or more")
         object.__setattr__(self, "size", size)
@@ -424,15 +417,14 @@ class Diurnal(Arrivals):
     amplitude: float
     period: float
 
-    name = "diurnal"
     letter = "M(t)"
 
     def __post_init__(self) -> None:
-        amplitude = _number("amplitude", self.amplitude)
+        amplitude = number("amplitude", self.amplitude)
         if not 0.0 <= amplitude < 1.0:
             raise ValueError(f"amplitude={amplitude:g}: must be 0 or more and below 1")
         object.__setattr__(self, "amplitude", amplitude)
-        object.__setattr__(self, "period", _positive("period", self.period))
+        object.__setattr__(self, "period", positive("period", self.period))
 
     def source(self, rate: float, seed: Seed) -> TimeSource:
         """Start the stream."""
@@ -449,17 +441,25 @@ class Diurnal(Arrivals):
         return times
 
     def _warp(self, even: FloatArray, phase: float) -> FloatArray:
-        """Find when as many jobs are expected as an even stream brings by the times ``even``."""
+        """Find when as many jobs are expected as an even stream brings by the times ``even``.
+
+        Ten halvings of the only place it can be, then five steps of Newton's method: always as
+        many, so that a job's time does not depend on which jobs are computed along with it.
+        """
         turn = 2.0 * math.pi / self.period
         swing = self.amplitude / turn
-        start = swing * math.cos(turn * phase)
-        low, high = np.maximum(even - 2.0 * swing, 0.0), even + 2.0 * swing
-        for _ in range(60):
+        even = even - swing * math.cos(turn * phase)
+        low, high = even - swing, even + swing
+        for _ in range(10):
             middle = 0.5 * (low + high)
-            late = middle + start - swing * np.cos(turn * (phase + middle)) > even
-            high = np.where(late, middle, high)
-            low = np.where(late, low, middle)
-        return np.maximum.accumulate(high)
+            late = middle - swing * np.cos(turn * (phase + middle)) > even
+            low, high = np.where(late, low, middle), np.where(late, middle, high)
+        time = 0.5 * (low + high)
+        for _ in range(5):
+            angle = turn * (phase + time)
+            miss = time - swing * np.cos(angle) - even
+            time = np.clip(time - miss / (1.0 + self.amplitude * np.sin(angle)), low, high)
+        return np.maximum.accumulate(np.maximum(time, 0.0))
 
     @property
     def spec(self) -> str:
@@ -469,60 +469,52 @@ class Diurnal(Arrivals):
 
 @dataclass(frozen=True, eq=False)
 class TraceArrivals(Arrivals):
-    """Arrival times that were recorded, stretched if the workload names a rate or a load.
+    """Arrival times that were recorded, stretched where the workload names a rate or a load.
+
+    The first job comes at 0. After the last one the record starts over, one mean gap later, so
+    that there is no end; a workload of exactly the recorded jobs is :meth:`Workload.from_table`.
 
     Parameters
     ----------
     times
-        Recorded times, in order. Only the gaps between them count; the first job comes at 0.
-    repeat
-        Whether to start over at the end, one mean gap after the last job. Otherwise the workload
-        has as many jobs as there are times.
+        Recorded times, in order. Only the gaps between them count.
     """
 
     times: FloatArray
-    repeat: bool = False
-
-    name = "trace"
-    is_random = False
 
     def __post_init__(self) -> None:
         times = _column("times", self.times, None)
-        if len(times) < 2 or not times[-1] > times[0]:
-            raise ValueError(f"times={len(times)}: needs two different times or more")
-        ordered = np.diff(times, prepend=times[0]) >= 0.0
+        ordered = np.diff(times, prepend=times[:1]) >= 0.0
         _refuse(times, ordered, "times", "must not be before the row above it")
+        if len(times) < 2 or times[-1] == times[0]:
+            raise ValueError(f"times={len(times)}: needs two or more, and not all the same")
         object.__setattr__(self, "times", times)
-
-    @property
-    def length(self) -> int | None:  # type: ignore[override]
-        """How many jobs come at most."""
-        return None if self.repeat else len(self.times)
 
     @property
     def own_rate(self) -> float:  # type: ignore[override]
         """Recorded rate: jobs after the first, over the time they took."""
         return float((len(self.times) - 1) / (self.times[-1] - self.times[0]))
 
-    def source(self, rate: float, seed: Seed) -> TimeSource:
+    def source(self, rate: float, seed: Seed) -> TimeSource:  # noqa: ARG002
         """Start the stream; nothing in it is random."""
         gaps = np.diff(self.times, prepend=self.times[0]) * (self.own_rate / rate)
+        gaps[0] = 1.0 / rate
         done = 0
 
         def times(n: int) -> FloatArray:
             nonlocal done
-            rows = np.arange(done, done + n)
-            block = gaps[rows % len(gaps)]
-            block[(rows > 0) & (rows % len(gaps) == 0)] = 1.0 / rate
+            block = np.take(gaps, np.arange(done, done + n), mode="wrap")
+            if done == 0:
+                block[:1] = 0.0
             done += n
-            return np.cumsum(block)
+            return np.cumsum(block, out=block)
 
         return times
 
     @property
     def spec(self) -> str:
-        """A description; a text cannot hold the times."""
-        return f"trace:{len(self.times)} times"
+        """A description, since a text cannot hold the times."""
+        return f"trace of {len(self.times)} arrivals"
 
 
 _ARRIVALS = "poisson, renewal:LAW, batch:MEAN, batch:LAW, diurnal:amplitude=A,period=P"
@@ -567,8 +559,6 @@ def parse_arrivals(text: str) -> Arrivals:
 class Prediction(ABC):
     """What is said of a job's size at its arrival."""
 
-    is_random: bool = False
-
     @abstractmethod
     def source(self, workload: Workload, seed: Seed) -> PredictionSource:
         """Start predicting: what it gives, called with classes and sizes, are the predictions."""
@@ -583,9 +573,9 @@ class Prediction(ABC):
 class ExactPrediction(Prediction):
     """The size itself."""
 
-    def source(self, workload: Workload, seed: Seed) -> PredictionSource:
-        """Start predicting: the very same array."""
-        return lambda kind, size: size
+    def source(self, workload: Workload, seed: Seed) -> PredictionSource:  # noqa: ARG002
+        """Start predicting: what it gives is the very same array."""
+        return lambda _kind, size: size
 
     @property
     def spec(self) -> str:
@@ -599,16 +589,14 @@ class LogNormalError(Prediction):
 
     sigma: float
 
-    is_random = True
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", _positive("sigma", self.sigma))
+        object.__setattr__(self, "sigma", positive("sigma", self.sigma))
 
-    def source(self, workload: Workload, seed: Seed) -> PredictionSource:
+    def source(self, workload: Workload, seed: Seed) -> PredictionSource:  # noqa: ARG002
         """Start predicting, with a stream of random numbers of its own."""
         generator = random_stream(seed, "predictions")
 
-        def predict(kind: NDArray[np.int64], size: FloatArray) -> FloatArray:
+        def predict(_kind: NDArray[np.int64], size: FloatArray) -> FloatArray:
             factor = generator.standard_normal(len(size))
             factor *= self.sigma
             np.exp(factor, out=factor)
@@ -627,10 +615,10 @@ class LogNormalError(Prediction):
 class ClassMean(Prediction):
     """The mean size of the job's class: what is known when only the class is."""
 
-    def source(self, workload: Workload, seed: Seed) -> PredictionSource:
+    def source(self, workload: Workload, seed: Seed) -> PredictionSource:  # noqa: ARG002
         """Start predicting."""
         means = np.array([each.size.mean for each in workload.classes])
-        return lambda kind, size: means[kind]
+        return lambda kind, _size: means[kind]
 
     @property
     def spec(self) -> str:
@@ -722,10 +710,8 @@ class Workload:
         self.classes = _check_classes(size, classes)
         if load is not None and arrival_rate is not None:
             raise ValueError(f"load={load}, arrival_rate={arrival_rate}: give one of the two")
-        self.load = None if load is None else _positive("load", load)
-        self.arrival_rate = (
-            None if arrival_rate is None else _positive("arrival_rate", arrival_rate)
-        )
+        self.load = None if load is None else positive("load", load)
+        self.arrival_rate = None if arrival_rate is None else positive("arrival_rate", arrival_rate)
         self.arrivals = _check_arrivals(arrivals)
         self.prediction = _check_prediction(prediction)
         self.cost = _check_cost(cost)
@@ -752,14 +738,9 @@ class Workload:
         return self.size.mean
 
     @property
-    def length(self) -> int | None:
-        """How many jobs there are at most; None where they never end."""
-        return self.arrivals.length
-
-    @property
-    def is_random(self) -> bool:
-        """Whether another seed gives other jobs."""
-        return True
+    def fixed(self) -> JobTable | None:
+        """The table of its jobs, where they are given; None where they are drawn without end."""
+        return None
 
     def rate(self, servers: int = 1) -> float:
         """Jobs for each unit of time, when served by so many unit-speed servers.
@@ -788,17 +769,17 @@ class Workload:
         Raises
         ------
         ValueError
-            Where the load is 1 or more and the jobs never end.
+            Where the load is 1 or more and the jobs are drawn without end.
         """
         load = self.load_on(servers)
-        if load >= 1.0 and self.length is None:
+        if load >= 1.0 and self.fixed is None:
             queue = f"{self.arrivals.letter}/G/{servers}"
             raise ValueError(f"load={load:g}: an {queue} queue is stable only below 1")
 
     def with_load(self, load: float) -> Workload:
         """Give the same workload at another load."""
         other = copy.copy(self)
-        other.load, other.arrival_rate = _positive("load", load), None
+        other.load, other.arrival_rate = positive("load", load), None
         return other
 
     def to_dict(self) -> dict[str, Any]:
@@ -824,7 +805,7 @@ class Workload:
         Parameters
         ----------
         jobs
-            How many; fewer come where the workload has an end.
+            How many; of fixed jobs, no more than there are.
         seed
             A number or a numpy ``SeedSequence``.
         servers
@@ -854,8 +835,8 @@ class Workload:
         return JobTable(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _count(self, jobs: float) -> int:
-        count = _whole("jobs", jobs)
-        return count if self.length is None else min(count, self.length)
+        count = whole("jobs", jobs)
+        return count if self.fixed is None else min(count, len(self.fixed))
 
     def _job_source(self, seed: Seed) -> Callable[[FloatArray], JobTable]:
         """Give a function that completes arrival times to jobs."""
@@ -984,7 +965,7 @@ class _FixedWorkload(Workload):
     ) -> None:
         if not len(table):
             raise ValueError("table: has no jobs")
-        self._table = table
+        self._fixed = table
         super().__init__(
             classes=_classes_of(table, names),
             load=load,
@@ -998,12 +979,12 @@ class _FixedWorkload(Workload):
     @cached_property
     def size(self) -> Distribution:
         """The law of a size picked at random from the table."""
-        return Empirical(self._table.size)
+        return Empirical(self._fixed.size, source=f"a table of {len(self._fixed)} jobs")
 
     @property
-    def is_random(self) -> bool:
-        """Whether another seed gives other predictions."""
-        return self.prediction.is_random
+    def fixed(self) -> JobTable:
+        """The table of its jobs, as given; :meth:`blocks` may stretch and complete them."""
+        return self._fixed
 
     def _job_source(self, seed: Seed) -> Callable[[FloatArray], JobTable]:
         predict = self.prediction.source(self, seed)
@@ -1011,7 +992,7 @@ class _FixedWorkload(Workload):
 
         def draw(arrival: FloatArray) -> JobTable:
             nonlocal done
-            rows = self._table.rows(done, done + len(arrival))
+            rows = self._fixed.rows(done, done + len(arrival))
             done += len(arrival)
             said = rows.prediction if self._keeps_prediction else predict(rows.kind, rows.size)
             cost = rows.cost if self._keeps_cost else _ONES[: len(arrival)]
@@ -1024,31 +1005,28 @@ class _FixedWorkload(Workload):
 class _GivenArrivals(Arrivals):
     """The arrival times of a table, stretched by the ratio of its own rate to the one asked."""
 
-    is_random = False
-
     def __init__(self, arrival: FloatArray) -> None:
         self._arrival = arrival
         span = float(arrival[-1] - arrival[0])
-        self.length = len(arrival)
         self.own_rate = (len(arrival) - 1) / span if span > 0.0 else math.inf
 
-    def source(self, rate: float, seed: Seed) -> TimeSource:
+    def source(self, rate: float, seed: Seed) -> TimeSource:  # noqa: ARG002
         """Start the stream; nothing in it is random."""
-        stretch = 1.0 if rate == self.own_rate else self.own_rate / rate
+        stretch = 1.0 if rate == self.own_rate else float(self.own_rate or 0.0) / rate
         done, clock = 0, 0.0
 
         def times(n: int) -> FloatArray:
             nonlocal done, clock
             block = self._arrival[done : done + n] - clock
             done, clock = done + n, float(self._arrival[done + n - 1])
-            return block if stretch == 1.0 else block * stretch
+            return block * stretch
 
         return times
 
     @property
     def spec(self) -> str:
-        """A description; a text cannot hold the times."""
-        return f"table:{self.length} jobs"
+        """A description, since a text cannot hold the times."""
+        return f"table of {len(self._arrival)} jobs"
 
 
 _ONES = np.ones(BLOCK)
@@ -1082,7 +1060,8 @@ def _classes_of(table: JobTable, names: Sequence[str] | None) -> list[JobClass]:
         rows = table.kind == k
         if not rows.any():
             raise ValueError(f"kind={k}: no job of the table is of this class ({word})")
-        law, weight = Empirical(table.size[rows]), float(table.weight[rows].mean())
+        law = Empirical(table.size[rows], source=f"{word}, {rows.sum()} jobs")
+        weight = float(table.weight[rows].mean())
         classes.append(JobClass(word, float(rows.mean()), law, weight))
     return classes
 
@@ -1101,7 +1080,7 @@ def _seed_sequence(seed: Seed) -> SeedSequence:
 
 
 def _servers(servers: int) -> int:
-    return _whole("servers", servers)
+    return whole("servers", servers)
 
 
 def _law(law: Distribution | str, name: str = "size") -> Distribution:
@@ -1196,7 +1175,7 @@ def _settings(name: str, text: str, rest: str, words: Sequence[str]) -> dict[str
         word, _, value = (piece.strip() for piece in part.partition("="))
         if word not in words or word in found:
             raise ValueError(f"{name}={text!r}: takes {' and '.join(words)}, once each")
-        found[word] = _number(f"{name}={text!r}: {word}", value)
+        found[word] = number(f"{name}={text!r}: {word}", value)
     if len(found) < len(words):
         raise ValueError(f"{name}={text!r}: needs {' and '.join(words)}")
     return found
