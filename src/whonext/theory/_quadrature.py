@@ -27,7 +27,7 @@ _LEVELS = (1e-16, 1e-8, 1e-4, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1 - 1e-4, 1
 
 
 def just_below(x: ArrayLike) -> NDArray[np.float64]:
-    """Step to the number just below ``x``: "less than" in place of "at most" where sizes have mass."""
+    """Step to the number just below ``x``: turns "at most" into "less than" where that matters."""
     return np.nextafter(np.asarray(x, dtype=np.float64), -math.inf)
 
 

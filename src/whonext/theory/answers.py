@@ -134,7 +134,7 @@ def answer(policy: str | Policy, workload: Workload, servers: int = 1) -> Answer
         "servers": servers,
         "load": workload.load_on(servers),
     }
-    if workload.length is not None:
+    if workload.fixed is not None:
         return Answer(**asked, reason="the jobs are a fixed list: formulas need laws, not a trace")
     workload.check_stable(servers)
     rule.bind(workload, servers)
