@@ -738,8 +738,8 @@ class Workload:
         return self.size.mean
 
     @property
-    def fixed(self) -> JobTable | None:
-        """The table of its jobs, where they are given; None where they are drawn without end."""
+    def length(self) -> int | None:
+        """How many jobs there are, where they are given; None where they are drawn without end."""
         return None
 
     def rate(self, servers: int = 1) -> float:
@@ -772,7 +772,7 @@ class Workload:
             Where the load is 1 or more and the jobs are drawn without end.
         """
         load = self.load_on(servers)
-        if load >= 1.0 and self.fixed is None:
+        if load >= 1.0 and self.length is None:
             queue = f"{self.arrivals.letter}/G/{servers}"
             raise ValueError(f"load={load:g}: an {queue} queue is stable only below 1")
 
@@ -836,7 +836,7 @@ class Workload:
 
     def _count(self, jobs: float) -> int:
         count = whole("jobs", jobs)
-        return count if self.fixed is None else min(count, len(self.fixed))
+        return count if self.length is None else min(count, self.length)
 
     def _job_source(self, seed: Seed) -> Callable[[FloatArray], JobTable]:
         """Give a function that completes arrival times to jobs."""
@@ -982,9 +982,9 @@ class _FixedWorkload(Workload):
         return Empirical(self._fixed.size, source=f"a table of {len(self._fixed)} jobs")
 
     @property
-    def fixed(self) -> JobTable:
-        """The table of its jobs, as given; :meth:`blocks` may stretch and complete them."""
-        return self._fixed
+    def length(self) -> int:
+        """How many jobs the table has."""
+        return len(self._fixed)
 
     def _job_source(self, seed: Seed) -> Callable[[FloatArray], JobTable]:
         predict = self.prediction.source(self, seed)
