@@ -738,9 +738,14 @@ class Workload:
         return self.size.mean
 
     @property
+    def fixed(self) -> JobTable | None:
+        """The table of its jobs, where they are given; None where they are drawn without end."""
+        return None
+
+    @property
     def length(self) -> int | None:
         """How many jobs there are, where they are given; None where they are drawn without end."""
-        return None
+        return None if self.fixed is None else len(self.fixed)
 
     def rate(self, servers: int = 1) -> float:
         """Jobs for each unit of time, when served by so many unit-speed servers.
@@ -982,9 +987,9 @@ class _FixedWorkload(Workload):
         return Empirical(self._fixed.size, source=f"a table of {len(self._fixed)} jobs")
 
     @property
-    def length(self) -> int:
-        """How many jobs the table has."""
-        return len(self._fixed)
+    def fixed(self) -> JobTable:
+        """The table of its jobs, as given; :meth:`blocks` may stretch and complete them."""
+        return self._fixed
 
     def _job_source(self, seed: Seed) -> Callable[[FloatArray], JobTable]:
         predict = self.prediction.source(self, seed)
