@@ -187,9 +187,9 @@ class Estimate:
     reason: str | None = None
 
 
-def _estimate(values: Iterable[float], honest: Honesty) -> Estimate:
+def _estimate(each: Iterable[float], honest: Honesty) -> Estimate:
     """The mean of the replications, as far as it may honestly be given."""
-    values = np.asarray(list(values), dtype=float)
+    values = np.asarray(list(each), dtype=float)
     values = values[np.isfinite(values)]
     if honest.no_mean:
         return Estimate(None, None, honest.no_mean)
@@ -415,6 +415,7 @@ class Result:
 
     @property
     def seconds(self) -> float:
+        """Time that the simulation alone took, over all replications."""
         return float(sum(t.seconds for t in self.tallies))
 
     @property
@@ -424,14 +425,17 @@ class Result:
 
     @property
     def left_inside(self) -> int:
+        """Counted jobs that had not left when the run ended."""
         return sum(t.left_inside for t in self.tallies)
 
     @property
     def number_in_system(self) -> Estimate:
+        """Time average of the number of jobs in the system."""
         return self._time_average("number_area", self.honest["number"])
 
     @property
     def work(self) -> Estimate:
+        """Time average of the work in the system: all service still to be given."""
         return self._time_average("work_area", self.honest["work"])
 
     @property
@@ -457,6 +461,7 @@ class Result:
 
     @property
     def per_class(self) -> dict[str, ClassResult]:
+        """The same measures for each class of jobs, by its name."""
         return {name: self._class(k) for k, name in enumerate(self.names)}
 
     def _class(self, k: int) -> ClassResult:
@@ -517,7 +522,8 @@ class Result:
         import pandas as pd
 
         rows = []
-        for name, part in [("all", self), *self.per_class.items()]:
+        parts: list[tuple[str, Result | ClassResult]] = [("all", self), *self.per_class.items()]
+        for name, part in parts:
             row: dict[str, Any] = {"class": name, "jobs": part.response.count}
             for measure in MEASURES:
                 summary: Summary = getattr(part, measure)
@@ -535,7 +541,7 @@ class Result:
         """The tail of the response time, as an Altair chart."""
         from whonext import charts
 
-        return charts.tail_chart({self.policy: self})
+        return charts.tail_chart({self.policy: self}, title=f"Response times under {self.policy}")
 
     def save(self, path: str | Path) -> None:
         """Write everything but the raw jobs to a JSON file that :meth:`load` reads back."""
@@ -675,7 +681,7 @@ class Comparison:
         """The tails of the response times, as an Altair chart."""
         from whonext import charts
 
-        return charts.tail_chart(self.results)
+        return charts.tail_chart(self.results, title=" vs ".join(self.results))
 
     def __repr__(self) -> str:
         return f"<{' vs '.join(self.results)}>"

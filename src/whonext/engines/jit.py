@@ -12,9 +12,11 @@ except ImportError:  # the kernels are ordinary Python, only slower
     COMPILED = False
 
     def jit(function: Any) -> Any:
+        """Leave the kernel as it is."""
         return function
 else:
     COMPILED = True
 
     def jit(function: Any) -> Any:
+        """Compile the kernel at its first call, and keep the result on disk."""
         return njit(cache=True)(function)

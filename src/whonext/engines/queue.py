@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -253,7 +254,7 @@ def _parts(
     beyond = max(cuts[1] - sequence, 0)
     places += range(beyond + _SLICE, length, _SLICE)
     edges = [0, *sorted(set(places)), length]
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in itertools.pairwise(edges):
         following = float(block.arrival[stop]) if stop < length else first_of_next
         yield slice(start, stop), following
 

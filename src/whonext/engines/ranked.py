@@ -1,4 +1,4 @@
-"""The compiled queue for ranks that are fixed or falling: key + slope x attained service, slope <= 0.
+"""The compiled queue for ranks that are fixed or falling: key + slope x attained service.
 
 One loop serves every such rule, preemptive or not, on any number of unit-speed servers: FCFS,
 LCFS, priorities, SJF, WSPT, PSJF, SRPT. It takes arrays and knows no policy and no random number.
@@ -22,11 +22,11 @@ from whonext.results import (
     BINS,
     COUNT,
     FIRST_EXPONENT,
-    SLOWDOWN_1,
-    SLOWDOWN_2,
     RESPONSE_1,
     RESPONSE_2,
     SIZE_1,
+    SLOWDOWN_1,
+    SLOWDOWN_2,
     SUB_BINS,
     WAITING_1,
     WAITING_2,
@@ -39,8 +39,23 @@ RANK, SEQUENCE, TIME, WAITED, SIZE, LEFT, KIND, STARTED = range(8)
 FIELDS = 8  # TIME: when it joined the waiting rows, or, in service, when it will finish
 
 # Columns of the books kept between blocks.
-BUSY, WAITING, CLOCK, WORK, NUMBER_AREA, WORK_AREA, BUSY_AREA, ELAPSED, OWED, EVENTS = range(10)
-BOOKS = 10
+(
+    BUSY,
+    WAITING,
+    CLOCK,
+    WORK,
+    NUMBER_AREA,
+    WORK_AREA,
+    BUSY_AREA,
+    ELAPSED,
+    OWED,
+    EVENTS,
+    UNDECIDED,
+) = range(11)
+BOOKS = 11
+
+DROPPED_BITS = 52 - (SUB_BINS.bit_length() - 1)
+FIRST_BITS = (1022 + FIRST_EXPONENT) * SUB_BINS
 
 # Codes in the event trace.
 ARRIVE, START, PREEMPT, RESUME, FINISH = range(5)
@@ -72,17 +87,19 @@ class State:
 
 
 @jit
-def _bin_of(value):
-    """Index of the histogram bin: 64 equal steps in each power of two; bin 0 holds zero."""
+def _bin_of(value: float) -> int:
+    """Index of the histogram bin: 64 equal steps in each power of two; bin 0 holds zero.
+
+    The bits of a double are its exponent and then its mantissa, so its first bits are the bin.
+    """
     if value <= 0.0:
         return 0
-    mantissa, exponent = math.frexp(value)
-    place = (exponent - FIRST_EXPONENT) * SUB_BINS + int((mantissa - 0.5) * (2 * SUB_BINS))
+    place: int = (np.float64(value).view(np.int64) >> DROPPED_BITS) - FIRST_BITS
     return min(max(place, 1), BINS - 1)
 
 
 @jit
-def _push(heap, length, row):
+def _push(heap: np.ndarray, length: int, row: np.ndarray) -> None:
     """Put ``row`` on the heap of ``length`` rows."""
     place = length
     rank, sequence = row[RANK], row[SEQUENCE]
@@ -99,7 +116,7 @@ def _push(heap, length, row):
 
 
 @jit
-def _pop(heap, length, row):
+def _pop(heap: np.ndarray, length: int, row: np.ndarray) -> None:
     """Move the first row of the heap of ``length`` rows into ``row``."""
     for field in range(FIELDS):
         row[field] = heap[0, field]
@@ -129,7 +146,9 @@ def _pop(heap, length, row):
 
 
 @jit
-def _note(events, books, time, code, sequence, server):
+def _note(
+    events: np.ndarray, books: np.ndarray, time: float, code: int, sequence: float, server: int
+) -> None:
     """Add a line to the event trace, if one is kept."""
     line = int(books[EVENTS])
     if line < events.shape[0]:
@@ -142,7 +161,14 @@ def _note(events, books, time, code, sequence, server):
 
 
 @jit
-def _start(serving, row, server, now, events, books):
+def _start(
+    serving: np.ndarray,
+    row: np.ndarray,
+    server: int,
+    now: float,
+    events: np.ndarray,
+    books: np.ndarray,
+) -> None:
     """Give ``row`` the place ``server``."""
     row[WAITED] += now - row[TIME]
     row[TIME] = now + row[LEFT]
@@ -154,7 +180,7 @@ def _start(serving, row, server, now, events, books):
 
 
 @jit
-def _advance(books, now):
+def _advance(books: np.ndarray, now: float) -> None:
     """Carry the time averages forward to ``now``."""
     step = now - books[CLOCK]
     busy = books[BUSY]
@@ -167,57 +193,89 @@ def _advance(books, now):
 
 
 @jit
-def _settle(serving, waiting, books, row, slope, preemptive, now, events):
-    """The decision: fill idle servers, then let lower ranks interrupt higher ones."""
+def _worst(serving: np.ndarray, slope: float, now: float) -> tuple[int, float]:
+    """Place in service of the highest rank; among equals, of the last to have come."""
+    worst, worst_rank = 0, -math.inf
+    for server in range(serving.shape[0]):
+        left = serving[server, TIME] - now
+        rank = serving[server, RANK] + slope * (serving[server, LEFT] - left)
+        if rank > worst_rank or (
+            rank == worst_rank and serving[server, SEQUENCE] > serving[worst, SEQUENCE]
+        ):
+            worst, worst_rank = server, rank
+    return worst, worst_rank
+
+
+@jit
+def _set_aside(
+    serving: np.ndarray,
+    waiting: np.ndarray,
+    books: np.ndarray,
+    server: int,
+    rank: float,
+    now: float,
+    events: np.ndarray,
+) -> None:
+    """Interrupt the job at ``server``, whose rank is now ``rank``."""
+    left = serving[server, TIME] - now
+    serving[server, LEFT] = left
+    serving[server, RANK] = rank
+    serving[server, TIME] = now
+    if events.shape[0] > 0:
+        _note(events, books, now, PREEMPT, serving[server, SEQUENCE], server)
+    _push(waiting, int(books[WAITING]), serving[server])
+    books[WAITING] += 1
+
+
+@jit
+def _settle(
+    serving: np.ndarray,
+    waiting: np.ndarray,
+    books: np.ndarray,
+    row: np.ndarray,
+    slope: float,
+    preemptive: bool,
+    now: float,
+    events: np.ndarray,
+) -> None:
+    """The decision in full: fill idle servers, then let lower ranks interrupt higher ones."""
     servers = serving.shape[0]
-    busy, length = int(books[BUSY]), int(books[WAITING])
-    while busy < servers and length > 0:
-        _pop(waiting, length, row)
-        length -= 1
-        _start(serving, row, busy, now, events, books)
-        busy += 1
-    while preemptive and length > 0:
-        worst, worst_rank = 0, -math.inf
-        for server in range(servers):
-            left = serving[server, TIME] - now
-            rank = serving[server, RANK] + slope * (serving[server, LEFT] - left)
-            if rank > worst_rank or (
-                rank == worst_rank and serving[server, SEQUENCE] > serving[worst, SEQUENCE]
-            ):
-                worst, worst_rank = server, rank
+    while books[BUSY] < servers and books[WAITING] > 0:
+        _pop(waiting, int(books[WAITING]), row)
+        books[WAITING] -= 1
+        _start(serving, row, int(books[BUSY]), now, events, books)
+        books[BUSY] += 1
+    while preemptive and books[WAITING] > 0:
+        worst, worst_rank = _worst(serving, slope, now)
         if waiting[0, RANK] >= worst_rank:
             break
-        _pop(waiting, length, row)
-        serving[worst, LEFT] = serving[worst, TIME] - now
-        serving[worst, RANK] = worst_rank
-        serving[worst, TIME] = now
-        if events.shape[0] > 0:
-            _note(events, books, now, PREEMPT, serving[worst, SEQUENCE], worst)
-        _push(waiting, length - 1, serving[worst])
+        _pop(waiting, int(books[WAITING]), row)
+        books[WAITING] -= 1
+        _set_aside(serving, waiting, books, worst, worst_rank, now, events)
         _start(serving, row, worst, now, events, books)
-    books[BUSY], books[WAITING] = busy, length
+    books[UNDECIDED] = 0.0
 
 
 @jit
 def serve(
-    arrival,
-    size,
-    kind,
-    key,
-    first_sequence,
-    following,
-    slope,
-    preemptive,
-    serving,
-    waiting,
-    books,
-    counted_from,
-    counted_to,
-    moments,
-    histograms,
-    response,
-    events,
-):
+    arrival: np.ndarray,
+    size: np.ndarray,
+    kind: np.ndarray,
+    key: np.ndarray,
+    first_sequence: int,
+    following: float,
+    slope: float,
+    preemptive: bool,
+    serving: np.ndarray,
+    waiting: np.ndarray,
+    books: np.ndarray,
+    counted_from: int,
+    counted_to: int,
+    moments: np.ndarray,
+    histograms: np.ndarray,
+    response: np.ndarray,
+    events: np.ndarray,
+) -> None:
     """Run the jobs of one block, up to and including its last arrival.
 
     Parameters
@@ -317,20 +375,33 @@ def serve(
         books[WORK] += size[index]
         if events.shape[0] > 0:
             _note(events, books, now, ARRIVE, sequence, -1)
-        busy = int(books[BUSY])
-        if later > now and busy < servers and books[WAITING] == 0:
+        busy, length = int(books[BUSY]), int(books[WAITING])
+        alone = later > now and books[UNDECIDED] == 0.0
+        if alone and busy < servers and length == 0:
             _start(serving, row, busy, now, events, books)
             books[BUSY] = busy + 1
+        elif alone and busy == servers:
+            if preemptive:
+                worst, worst_rank = _worst(serving, slope, now)
+            if preemptive and row[RANK] < worst_rank:
+                _set_aside(serving, waiting, books, worst, worst_rank, now, events)
+                _start(serving, row, worst, now, events, books)
+            else:
+                _push(waiting, length, row)
+                books[WAITING] = length + 1
         else:
-            _push(waiting, int(books[WAITING]), row)
-            books[WAITING] += 1
-            if later > now and (preemptive or busy < servers):
+            _push(waiting, length, row)
+            books[WAITING] = length + 1
+            books[UNDECIDED] = 1.0
+            if later > now:
                 _settle(serving, waiting, books, row, slope, preemptive, now, events)
         index += 1
 
 
 @jit
-def rebase(serving, waiting, books, shift, key_shift):
+def rebase(
+    serving: np.ndarray, waiting: np.ndarray, books: np.ndarray, shift: float, key_shift: float
+) -> None:
     """Move the origin of time forward by ``shift``, and of the keys by ``key_shift``.
 
     A clock that ran on for 1e10 jobs would lose digits in double precision. The work in the

@@ -19,8 +19,6 @@ from whonext.workload import JobTable
 
 __all__ = ["run_reference"]
 
-COLUMNS = ("arrival", "size", "prediction", "cost", "weight")
-
 
 class _Server:
     """One pool of unit-speed servers under one policy, as two SimPy processes."""
@@ -39,7 +37,7 @@ class _Server:
         self.finish: dict[Any, Any] = {}
         self.place: dict[Job, int] = {}
         self.events: list[tuple[Any, str, Any, int, int, int]] = []
-        self.on_progress: Callable[[int], Any] = lambda done: None
+        self.on_progress: Callable[[int], Any] | None = None
 
     def run(self) -> None:
         self.env.process(self._arrivals())
@@ -130,7 +128,8 @@ class _Server:
         self.finish[job.id] = self.env.now
         self._note("finish", job, self.place.pop(job))
         self.policy.on_finish(job, self.env.now)
-        self.on_progress(1)
+        if self.on_progress:
+            self.on_progress(1)
 
     def _note(self, event: str, job: Job, place: int) -> None:
         self.events.append((self.env.now, event, job.id, job.kind, place, len(self.present)))
@@ -174,15 +173,22 @@ def run_reference(
     number = Fraction if exact else float
     policy = copy.deepcopy(policy)
     rows = [
-        Job(id=i, kind=int(jobs.kind[i]), **{c: number(getattr(jobs, c)[i]) for c in COLUMNS})
+        Job(
+            id=i,
+            arrival=number(jobs.arrival[i]),
+            size=number(jobs.size[i]),
+            prediction=number(jobs.prediction[i]),
+            cost=number(jobs.cost[i]),
+            weight=number(jobs.weight[i]),
+            kind=int(jobs.kind[i]),
+        )
         for i in range(len(jobs))
     ]
     sizes = [job.size for job in rows]
     for job in rows:
         job.hide(policy.needs)
     server = _Server(policy, servers, rows, sizes, number(0))
-    if progress:
-        server.on_progress = progress
+    server.on_progress = progress
     server.run()
     finish = [server.finish[job.id] - job.arrival for job in rows]
     return np.array(finish, dtype=object if exact else float), server.events

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import os
 import sys
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 from whonext.policies.arrival_order import Fcfs, Lcfs, LcfsPreemptive
 from whonext.policies.base import HIDDEN, Job, Policy, Visible
-from whonext.policies.size_based import Ljf, Psjf, Sjf, SizeBased, Srpt
+from whonext.policies.size_based import Ljf, Psjf, SizeBased, Sjf, Srpt
 from whonext.policies.weighted import CMu, Priority, PriorityPreemptive, Wspt
 
 __all__ = [
@@ -32,8 +32,8 @@ __all__ = [
     "Priority",
     "PriorityPreemptive",
     "Psjf",
-    "Sjf",
     "SizeBased",
+    "Sjf",
     "Srpt",
     "Visible",
     "Wspt",
@@ -98,7 +98,7 @@ def parse_policy(text: str | Policy) -> Policy:
 
 
 def _import_rule(module_name: str, class_name: str, text: str) -> type[Policy]:
-    here = os.getcwd()
+    here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
@@ -116,7 +116,9 @@ def _import_rule(module_name: str, class_name: str, text: str) -> type[Policy]:
 
 
 def _build(rule: type[Policy], settings: str, text: str) -> Policy:
-    known = {f.name: f for f in fields(rule) if f.init} if is_dataclass(rule) else {}
+    known: dict[str, Any] = {}
+    if is_dataclass(rule):
+        known = {f.name: f for f in fields(rule) if f.init}
     values: dict[str, Any] = {}
     for setting in filter(None, settings.split(",")):
         key, equals, value = setting.partition("=")

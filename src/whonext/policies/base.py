@@ -204,7 +204,7 @@ class Policy:
         rates : dict
             Rate for each job served; the others wait.
         until : number
-            How long this allocation holds at the most, ``math.inf`` for "until a job comes or goes".
+            How long this allocation holds at the most; ``math.inf`` until a job comes or goes.
         """
         if not self.preemptive:
             served = [job for job in jobs if job.started]
@@ -213,13 +213,13 @@ class Policy:
                 job = self.choose(waiting, now)
                 waiting.remove(job)
                 served.append(job)
-            return {job: 1 for job in served}, math.inf
+            return dict.fromkeys(served, 1), math.inf
         order = sorted(
             jobs, key=lambda job: (self.rank(job, now), not job.serving, job.arrival, job.id)
         )
         if self.slope > 0 and len(order) > servers:
             return self._share_rising(order, servers, now)
-        return {job: 1 for job in order[:servers]}, math.inf
+        return dict.fromkeys(order[:servers], 1), math.inf
 
     def _share_rising(self, order: list[Job], servers: int, now: Any) -> tuple[dict[Job, Any], Any]:
         """Serve the lowest ranks; jobs level at the last place share what is left."""
@@ -235,7 +235,7 @@ class Policy:
             if rate < 1:
                 catch_up = (level - self.rank(job, now)) / (self.slope * (1 - rate))
                 until = min(until, catch_up)
-        return {**{job: 1 for job in below}, **{job: rate for job in tied}}, until
+        return {**dict.fromkeys(below, 1), **dict.fromkeys(tied, rate)}, until
 
     # Its name on the command line.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from whonext.policies.base import Policy
 
-__all__ = ["Ljf", "Psjf", "Sjf", "SizeBased", "Srpt"]
+__all__ = ["Ljf", "Psjf", "SizeBased", "Sjf", "Srpt"]
 
 
 @dataclass(eq=False, repr=False)
