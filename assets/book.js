@@ -1,15 +1,21 @@
-// Small accessibility repairs to the theme's own markup.
+// Small repairs to the theme's own markup, most of them for readers who use a keyboard or a screen reader.
 document.addEventListener("DOMContentLoaded", function () {
   "use strict";
   document.querySelectorAll(".bd-sidebar-primary summary").forEach(function (summary) {
     var link = summary.closest("li") && summary.closest("li").querySelector("a");
     summary.setAttribute("aria-label", "Pages under " + (link ? link.textContent.trim() : "this part"));
   });
-  document.querySelectorAll("div.math, div.highlight pre, div.cell_output").forEach(function (box) {
+  // The entries of a bibliography have a role that no list may hold.
+  document.querySelectorAll(".citation-list[role='list']").forEach(function (list) { list.removeAttribute("role"); });
+  // What scrolls sideways can be scrolled with the keyboard.
+  document.querySelectorAll(
+    "div.math, div.highlight pre, div.cell_output, div.cell_output .output, .pst-scrollable-table-container"
+  ).forEach(function (box) {
     if (box.scrollWidth > box.clientWidth + 1) { box.tabIndex = 0; }
   });
 });
-// Tooltips call MathJax even on pages that have no maths and so no MathJax.
+
+// Cards call MathJax even on pages that have no maths and so no MathJax: load it on the first call.
 document.addEventListener("DOMContentLoaded", function () {
   "use strict";
   if (window.MathJax) { return; }
