@@ -526,8 +526,9 @@ def _reproduce(words: argparse.Namespace) -> None:
     from whonext import experiments
 
     if words.list or not words.names:
-        width = max(len(name) for name in experiments.registry)
-        for name, each in experiments.registry.items():
+        known = experiments.registry()
+        width = max(len(name) for name in known)
+        for name, each in known.items():
             print(f"{name:<{width}}  {each.about}")
         return
     for name in words.names:
