@@ -94,7 +94,7 @@ def _bin_of(value: float) -> int:
     """
     if value <= 0.0:
         return 0
-    place: int = (np.float64(value).view(np.int64) >> DROPPED_BITS) - FIRST_BITS
+    place = int(np.float64(value).view(np.int64) >> DROPPED_BITS) - FIRST_BITS
     return min(max(place, 1), BINS - 1)
 
 
