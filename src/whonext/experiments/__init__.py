@@ -141,7 +141,7 @@ def run(name: str, small: bool = False) -> dict[str, Any]:
     from whonext import __version__
 
     each = find(name)
-    token = _partial.set(None if small else results_folder() / f"{name}.partial.json")
+    token = _partial.set(None if small else _partial_path(name))
     began = time.perf_counter()
     try:
         data = each.function(small=small)
@@ -249,12 +249,18 @@ def save_record(record: dict[str, Any]) -> Path:
     """Write a record, in place of the one before, and forget the steps kept on the way."""
     path = results_folder() / f"{record['name']}.json"
     _write(path, record)
-    path.with_name(f"{record['name']}.partial.json").unlink(missing_ok=True)
+    _partial_path(record["name"]).unlink(missing_ok=True)
     return path
+
+
+def _partial_path(name: str) -> Path:
+    """Find where an unfinished run keeps its steps: apart from the records."""
+    return results_folder() / ".cache" / f"{name}.json"
 
 
 def _write(path: Path, value: Any) -> None:
     """Write JSON so that a reader sees the old file or the new one, never half of it."""
+    path.parent.mkdir(exist_ok=True)
     beside = path.with_suffix(".writing")
     beside.write_text(_json(value) + "\n", encoding="utf-8")
     beside.replace(path)
