@@ -151,7 +151,9 @@ def chart_count(page):
 @pytest.fixture(scope="module", params=[*contents(), "search", "genindex"])
 def visit(request, browser, site):
     """The page, opened once for all its tests; what axe does to the console comes last."""
-    opened = Visit(browser, site, f"{site}{request.param}.html", viewport=DESK, color_scheme="light")
+    opened = Visit(
+        browser, site, f"{site}{request.param}.html", viewport=DESK, color_scheme="light"
+    )
     opened.page = request.param
     yield opened
     opened.close()
