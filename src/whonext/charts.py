@@ -141,6 +141,7 @@ _POLICY_STYLE: dict[str, tuple[str, int]] = {
     "psjf": ("pink", 0),
     "priority": ("pink", 1),
     "tags-split": ("pink", 2),
+    "priority-pr": ("pink", 3),
     "ps": ("sky", 0),
     "drr": ("sky", 1),
     "vtc": ("sky", 2),
