@@ -80,7 +80,7 @@ def _bad_input(error: Exception, words: argparse.Namespace | None) -> str | None
     """Give the line that says what is wrong with the input; ``None`` for a fault of our own."""
     if isinstance(error, OSError):
         return f"file={error.filename}: {error.strerror}" if error.filename else str(error)
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError | ModuleNotFoundError):
         return str(error)
     texts = getattr(words, "policies", None) or [getattr(words, "policy", None)]
     for text in texts:
@@ -467,7 +467,7 @@ def _compare(words: argparse.Namespace) -> None:
 def _policies(words: argparse.Namespace) -> None:
     from whonext.policies import registry
 
-    lines = [
+    lines: list[dict[str, Any]] = [
         {
             "name": name,
             "meaning": (rule.__doc__ or "").strip().partition("\n")[0],

@@ -17,6 +17,8 @@ from __future__ import annotations
 import contextvars
 import difflib
 import importlib
+import importlib.metadata
+import importlib.util
 import json
 import os
 import pkgutil
@@ -184,22 +186,13 @@ def kept(step: str, compute: Callable[[], Any]) -> Any:
     return found["steps"][step]
 
 
-def machine() -> dict[str, Any]:
-    """What the numbers were made on: processor, cores, system and the versions that matter."""
-    versions = {"numpy": np.__version__}
-    try:
-        import numba
-    except ImportError:
-        pass
-    else:
-        versions["numba"] = numba.__version__
-    return {
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        **versions,
-    }
+def machine() -> str:
+    """Say what numbers are made on: processor, cores, system and the versions that matter."""
+    versions = [f"Python {platform.python_version()}", f"numpy {np.__version__}"]
+    if importlib.util.find_spec("numba"):
+        versions.append(f"numba {importlib.metadata.version('numba')}")
+    system = f"{platform.system()} {platform.machine()}"
+    return f"{_processor()}, {os.cpu_count()} cores; {system}; {', '.join(versions)}"
 
 
 def _processor() -> str:
