@@ -85,6 +85,21 @@ def every_chart():
         "mean by load, log": charts.mean_by_load(by_load, log_y=True, **words),
         "bars": charts.compare_bars(bars, measure_title="mean response time", **words),
         "bars, log": charts.compare_bars(bars, log=True, **words),
+        "lines": charts.line_chart(
+            by_load,
+            x="load",
+            y="mean",
+            series="policy",
+            x_title="load",
+            y_title="E[T] (s)",
+            log_y=True,
+            points=True,
+            **words,
+        ),
+        "line": charts.line_chart(
+            by_load[by_load.policy == "fcfs"], x="load", y="mean", x_title="load",
+            y_title="E[T] (s)", **words,
+        ),
         "theory": charts.theory_vs_simulation(
             measured(), lambda x: 1 / (1 - x), x_title="load", y_title="E[N] (jobs)", **words
         ),

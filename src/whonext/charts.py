@@ -13,6 +13,7 @@ Charts of simulations
     theory_vs_simulation    simulated points with intervals on the curve of the theorem
     running_mean            the mean of the first n jobs, as n grows
     interval_chart          many intervals against one true value
+    line_chart              any table, as lines
 Charts of one sample path
     arrivals_and_departures A(t) and D(t), and the area between them
     job_bars                the same area, cut into one bar for each job
@@ -72,6 +73,7 @@ __all__ = [
     "histogram",
     "interval_chart",
     "job_bars",
+    "line_chart",
     "mean_by_load",
     "number_in_system",
     "running_mean",
@@ -857,6 +859,96 @@ def compare_bars(
     text = description or _describe(title, kind, "policy", x_title, policies, facts)
     size = height or max(90, 40 + 30 * len(table))
     return finish(alt.layer(marks, bars), title, text, size)
+
+
+def line_chart(
+    table: pd.DataFrame,
+    *,
+    title: str,
+    x: str,
+    y: str,
+    x_title: str,
+    y_title: str,
+    series: str | None = None,
+    log_x: bool = False,
+    log_y: bool = False,
+    points: bool = False,
+    x_domain: Sequence[float] | None = None,
+    y_domain: Sequence[float] | None = None,
+    description: str | None = None,
+    height: int = _HEIGHT,
+) -> AnyChart:
+    """Draw lines through a table, one for each value of `series`.
+
+    Parameters
+    ----------
+    table
+        Columns `x`, `y` and, where named, `series`.
+    title
+        What the chart found.
+    x, y, series
+        Names of columns.
+    x_title, y_title
+        Axis titles, with their units.
+    log_x, log_y
+        Logarithmic axes; rows that they cannot show are left out.
+    points
+        Mark the rows of the table on the lines.
+    x_domain, y_domain
+        Fix an axis, for a chart with a slider.
+
+    Returns
+    -------
+    altair.LayerChart
+    """
+    named = series or "series"
+    _columns(table, [x, y] + ([series] if series else []), "table")
+    data = table[[x, y] + ([series] if series else [])].copy()
+    if not series:
+        data[named] = y_title
+    data[x], data[y] = _rounded(data[x], 5), _rounded(data[y], 5)
+    data = data[np.isfinite(data[x]) & np.isfinite(data[y])]
+    if log_x:
+        data = data[data[x] > 0]
+    if log_y:
+        data = data[data[y] > 0]
+    style = series_style(data[named])
+    channels = {
+        "x": alt.X(
+            f"{x}:Q",
+            title=x_title,
+            scale=_scale(log_x, x_domain),
+            axis=_axis(log_x, data[x] if x_domain is None else x_domain),
+        ),
+        "y": alt.Y(
+            f"{y}:Q",
+            title=y_title,
+            scale=_scale(log_y, y_domain),
+            axis=_axis(log_y, data[y] if y_domain is None else y_domain),
+        ),
+        "color": _colour(named, style),
+        "tooltip": [
+            alt.Tooltip(f"{named}:N"),
+            alt.Tooltip(f"{x}:Q", title=x_title, format=".4~g"),
+            alt.Tooltip(f"{y}:Q", title=y_title, format=".4~g"),
+        ],
+    }
+    base = alt.Chart(data)
+    layers: list[Any] = [
+        base.mark_line(strokeWidth=2, clip=True).encode(strokeDash=_dash(named, style), **channels)
+    ]
+    if points:
+        layers.append(
+            base.mark_point(filled=True, size=45, opacity=1, clip=True).encode(
+                shape=_shape(named, style), **channels
+            )
+        )
+    facts = "; ".join(
+        f"{label} is at {_number(part[y].iloc[-1])} for {_number(part[x].iloc[-1])}"
+        for label, part in data.sort_values(x).groupby(named, sort=False)
+    )
+    text = description or _describe(title, "Lines", x_title, y_title, style.names, facts)
+    return finish(alt.layer(*layers), title, text, height)
 
 
 def theory_vs_simulation(
