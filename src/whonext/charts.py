@@ -123,8 +123,22 @@ NEUTRAL = HUES["grey"]
 LIGHT_PAGE = "#ffffff"
 DARK_PAGE = "#14181e"
 
-_DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3))
-_SHAPES: tuple[str, ...] = ("circle", "square", "triangle-up", "diamond")
+_DASHES: tuple[tuple[int, ...], ...] = (
+    (1, 0),
+    (6, 3),
+    (2, 2),
+    (9, 3, 2, 3),
+    (14, 4),
+    (3, 6),
+)
+_SHAPES: tuple[str, ...] = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+)
 
 # A policy keeps its colour, its dash and its point shape through the whole book. Rules that meet
 # in one picture differ in colour; rules that share a colour differ in dash and in shape.
@@ -132,6 +146,8 @@ _POLICY_STYLE: dict[str, tuple[str, int]] = {
     "fcfs": ("blue", 0),
     "random": ("blue", 1),
     "jsq": ("blue", 2),
+    "edf": ("blue", 3),
+    "edf-pr": ("blue", 4),
     "srpt": ("vermilion", 0),
     "wspt": ("vermilion", 1),
     "split": ("vermilion", 2),
@@ -147,6 +163,8 @@ _POLICY_STYLE: dict[str, tuple[str, int]] = {
     "ps": ("sky", 0),
     "drr": ("sky", 1),
     "vtc": ("sky", 2),
+    "boost": ("sky", 3),
+    "gamma-boost": ("sky", 4),
     "fb": ("violet", 0),
     "gittins": ("violet", 1),
     "sek": ("violet", 2),
