@@ -503,7 +503,7 @@ class TraceArrivals(Arrivals):
 
         def times(n: int) -> FloatArray:
             nonlocal done
-            block = np.take(gaps, np.arange(done, done + n), mode="wrap")
+            block = gaps[np.arange(done, done + n) % len(gaps)]
             if done == 0:
                 block[:1] = 0.0
             done += n
@@ -778,8 +778,11 @@ class Workload:
         """
         load = self.load_on(servers)
         if load >= 1.0 and self.length is None:
-            queue = f"{self.arrivals.letter}/G/{servers}"
-            raise ValueError(f"load={load:g}: an {queue} queue is stable only below 1")
+            letter = self.arrivals.letter
+            article = "an" if letter.startswith("M") else "a"
+            raise ValueError(
+                f"load={load:g}: {article} {letter}/G/{servers} queue is stable only below 1"
+            )
 
     def with_load(self, load: float) -> Workload:
         """Give the same workload at another load."""
@@ -927,6 +930,9 @@ class Workload:
         (('chat', 'batch'), 0.3333333333333333)
         """
         if "kind" in frame.columns and not pd.api.types.is_numeric_dtype(frame["kind"]):
+            missing = int(frame["kind"].isna().sum())
+            if missing:
+                raise ValueError(f"frame: has {missing} jobs without a kind")
             codes, names = pd.factorize(frame["kind"])
             frame = frame.assign(kind=codes)
             options.setdefault("names", [str(name) for name in names])
@@ -1104,6 +1110,8 @@ def _check_classes(
     if size is not None:
         return (JobClass("all", 1.0, _law(size)),)
     checked = tuple(classes or ())
+    if not checked:
+        raise ValueError("classes=[]: needs at least one class")
     for each in checked:
         if not isinstance(each, JobClass):
             raise ValueError(f"classes={each!r}: each must be a JobClass")
