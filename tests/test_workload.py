@@ -515,8 +515,8 @@ BAD = [
      "more")),
     (lambda: Workload("exp:1", load=0.5).table(1, servers=0), ("servers=0: must be a whole number, "
      "1 or more")),
-    (lambda: Workload("exp:1", load=0.5).table(1, seed=-1), ("seed=-1: must be a whole number, 0 or "
-     "more, or a SeedSequence")),
+    (lambda: Workload("exp:1", load=0.5).table(1, seed=-1), ("seed=-1: must be a whole number, "
+     "0 or more, or a SeedSequence")),
     (lambda: LogNormalError(0), "sigma=0: must be a finite number above 0"),
     (lambda: parse_prediction("lognormal"), "prediction='lognormal': needs sigma"),
     (lambda: parse_prediction("lognormal:s=1"), ("prediction='lognormal:s=1': takes sigma, once "

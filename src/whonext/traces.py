@@ -784,7 +784,8 @@ def _fit_law(values: FloatArray) -> Mixture:
     """Fit a mixture of lognormal laws, with as many as the data can bear."""
     logs = np.log(values)
     if len(logs) > 4000:  # quantiles say as much, in less time
-        logs = np.quantile(logs, (np.arange(4000) + 0.5) / 4000)
+        places = (np.arange(4000) + 0.5) / 4000
+        logs = np.quantile(logs, places, method="inverted_cdf")
     fits = [_fit_normals(logs, components) for components in range(1, 7)]
     _, weights, means, deviations = min(fits, key=lambda each: each[0])
     shares = [_digits(w) for w in weights[1:]]
@@ -796,29 +797,32 @@ def _fit_law(values: FloatArray) -> Mixture:
 
 
 def _fit_normals(
-    x: FloatArray, components: int, rounds: int = 300
+    values: FloatArray, components: int, rounds: int = 300
 ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
     """Fit a mixture of normal laws; give the Bayesian information criterion and the parameters."""
-    groups = np.array_split(np.sort(x), components)
-    least = 0.02 * max(float(x.std()), 1e-6)  # a narrower law would sit on a single value
+    n = len(values)
+    groups = np.array_split(np.sort(values), components)
+    least = 0.02 * max(float(values.std()), 1e-6)  # a narrower law would sit on a single value
     weights = np.full(components, 1.0 / components)
     means = np.array([group.mean() for group in groups])
     deviations = np.maximum([group.std() for group in groups], least)
+    x, counts = np.unique(values, return_counts=True)
     likelihood = -math.inf
     for _ in range(rounds):
-        terms = weights / deviations * np.exp(-0.5 * ((x[:, None] - means) / deviations) ** 2)
+        scores = (x[:, None] - means) / deviations
+        terms = weights / deviations * np.exp(-0.5 * scores**2)
         total = np.maximum(terms.sum(axis=1), 1e-300)
-        before, likelihood = likelihood, float(np.log(total).sum())
+        before, likelihood = likelihood, float(counts @ np.log(total))
         if likelihood - before < 1e-3:
             break
-        parts = terms / total[:, None]
-        sums = np.maximum(parts.sum(axis=0), 1e-6 * len(x))
+        parts = terms * (counts / total)[:, None]  # how much of each value is each law's
+        sums = np.maximum(parts.sum(axis=0), 1e-6 * n)
         weights = sums / sums.sum()
         means = x @ parts / sums
         variances = (parts * (x[:, None] - means) ** 2).sum(axis=0) / sums
         deviations = np.maximum(np.sqrt(variances), least)
-    likelihood -= 0.5 * len(x) * math.log(2.0 * math.pi)
-    criterion = (3 * components - 1) * math.log(len(x)) - 2.0 * likelihood
+    likelihood -= 0.5 * n * math.log(2.0 * math.pi)
+    criterion = (3 * components - 1) * math.log(n) - 2.0 * likelihood
     return criterion, weights, means, deviations
 
 
