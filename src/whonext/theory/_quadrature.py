@@ -70,7 +70,8 @@ def expectation_rule(
         values, counts = np.unique(law.values, return_counts=True)
         return values, counts / counts.sum()
     if isinstance(law, Mixture):
-        rules = [expectation_rule(each, more_bends) for each in law.laws]
+        marks = [*bends(law), *more_bends]  # the load bends wherever any part of the law does
+        rules = [expectation_rule(each, marks) for each in law.laws]
         points = np.concatenate([points for points, _ in rules])
         parts = zip(law.weights, rules, strict=True)
         return points, np.concatenate([share * weights for share, (_, weights) in parts])
@@ -133,7 +134,7 @@ def _range(law: Distribution) -> tuple[float, float]:
     high = float(law.quantile(1.0))
     if not math.isfinite(high):
         high = max(law.mean, 2 * low)
-        while law.upper_moment(1.0, high) > 1e-13 * law.mean and high < 1e200:
+        while law.upper_moment(1.0, high) > 1e-13 * law.mean and high < 1e140:
             high *= 2
     return low, high
 

@@ -278,15 +278,11 @@ def heavy_tail(
 
 
 class Bracket(NamedTuple):
-    """Two numbers, or arrays, that the true value lies between."""
+    """Two numbers, or arrays, that the true value lies between, and the best guess inside."""
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-
-    @property
-    def middle(self) -> NDArray[np.float64]:
-        """Half-way between: the best single guess."""
-        return (self.low + self.high) / 2
+    middle: NDArray[np.float64]
 
 
 def waiting_tail(
@@ -320,17 +316,24 @@ def waiting_tail(
     >>> from whonext.distributions import Exponential
     >>> bracket = waiting_tail(10.0, Exponential(1), load=0.8)
     >>> round(float(bracket.low), 4), round(float(bracket.high), 4)
-    (0.108, 0.1085)
+    (0.1081, 0.1085)
     """
     _, load = _queue(size, arrival_rate, load)
     t = np.asarray(time, dtype=np.float64)
     if t.size == 0 or t.max() <= 0 or load == 0:
         flat = np.where(t < 0, 1.0, load)
-        return Bracket(flat, flat)
+        return Bracket(flat, flat, flat)
     step, down, up = _bracketing_laws(size, load, float(t.max()), count("cells", cells))
-    cell = np.floor(np.maximum(t, 0) / step * (1 + 1e-13)).astype(np.int64)
-    low, high = (1 - np.cumsum(law)[np.minimum(cell, cells)] for law in (down, up))
-    return Bracket(np.where(t < 0, 1.0, low), np.where(t < 0, 1.0, high))
+    # On the grid: a residual life lies above its rounding down, so W > t already where the lower
+    # sum is t itself; it may equal its rounding up, so W > t only where the upper sum is above t.
+    low = np.concatenate([[load], 1 - np.cumsum(down)[:-1]])
+    high = 1 - np.cumsum(up)
+    place = np.clip(t / step, 0, cells)
+    near = np.abs(place - np.rint(place)) < 1e-9 * cells
+    before = np.where(near, np.rint(place), np.floor(place)).astype(np.int64)
+    after = np.where(near, np.rint(place), np.ceil(place)).astype(np.int64)
+    middle = np.interp(place, np.arange(cells + 1), (low + high) / 2)
+    return Bracket(*(np.where(t < 0, 1.0, tail) for tail in (low[after], high[before], middle)))
 
 
 def response_tail(
@@ -361,7 +364,7 @@ def response_tail(
     t = np.asarray(time, dtype=np.float64)
     if t.size == 0 or t.max() <= 0 or load == 0:
         alone = np.asarray(own_size.tail(t), dtype=np.float64)
-        return Bracket(alone, alone)
+        return Bracket(alone, alone, alone)
     step, down, up = _bracketing_laws(size, load, float(t.max()), count("cells", cells))
     grid = step * np.arange(cells + 1)
 
@@ -374,7 +377,7 @@ def response_tail(
         np.reshape([tail(law, at) if at > 0 else 1.0 for at in t.ravel()], t.shape)
         for law in (down, up)
     )
-    return Bracket(low, high)
+    return Bracket(low, high, (low + high) / 2)
 
 
 def waiting_quantile(

@@ -238,8 +238,8 @@ def _load_above_and_through(
         raise ValueError(f"ranks: {order.size} given for {len(loads)} classes")
     before = order[None, :] < order[:, None]
     level = order[None, :] == order[:, None]
-    above = before @ loads
-    return above, above + level @ loads
+    above, among = (np.where(which, loads, 0.0).sum(axis=1) for which in (before, level))
+    return above, above + among
 
 
 def _residual_work(rates: NDArray[np.float64], sizes: Sequence[Distribution]) -> float:
