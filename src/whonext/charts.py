@@ -901,7 +901,7 @@ def line_chart(
     Parameters
     ----------
     table
-        Columns `x`, `y` and, where named, `series`.
+        Columns `x`, `y` and, where named, `series`; others stay for :func:`with_slider`.
     title
         What the chart found.
     x, y, series
@@ -921,7 +921,7 @@ def line_chart(
     """
     named = series or "series"
     _columns(table, [x, y] + ([series] if series else []), "table")
-    data = table[[x, y] + ([series] if series else [])].copy()
+    data = table.copy()  # with its other columns, for a slider
     if not series:
         data[named] = y_title
     data[x], data[y] = _rounded(data[x], 5), _rounded(data[y], 5)
@@ -1030,6 +1030,12 @@ def theory_vs_simulation(
         line_data["x"] = _rounded(line_data["x"], 5)
         line_data["y"] = _rounded(line_data["y"], 5)
         line_data = line_data[np.isfinite(line_data["y"])]
+    if log_y:
+        # An interval that reaches zero has no end on a log axis: it is drawn to the bottom.
+        heights = [data["mean"]] + ([line_data["y"]] if line_data is not None else [])
+        positive: pd.Series = pd.concat(heights)
+        floor = float(positive[positive > 0].min()) / 2 if (positive > 0).any() else 1.0
+        data["low"] = data["low"].clip(lower=floor)
     names = list(data["series"]) + (list(line_data["series"]) if line_data is not None else [])
     style = series_style(names)
     x_channel = alt.X(

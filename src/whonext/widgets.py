@@ -30,6 +30,7 @@ from whonext.exercises import check, solution
 __all__ = [
     "Bet",
     "Explorer",
+    "TheoryTable",
     "bet",
     "check",
     "explore",
@@ -53,9 +54,8 @@ _HOW_TO_RUN = (
 
 
 def _parts(answer: Any) -> list[Any]:
-    if answer is None:
-        return []
-    return list(answer) if isinstance(answer, (list, tuple)) else [answer]
+    several = answer if isinstance(answer, (list, tuple)) else [answer]
+    return [part for part in several if part is not None]
 
 
 def _is_chart(part: Any) -> bool:
@@ -66,8 +66,7 @@ def _part_html(part: Any) -> str:
     if _is_chart(part):
         return f'<div class="whonext-still">{charts.to_svg(part)}</div>'
     if isinstance(part, pd.DataFrame):
-        table = part.to_html(index=False, border=0, justify="left")
-        return f'<div style="overflow-x:auto">{table}</div>'
+        return TheoryTable(part)._repr_html_()
     return f"<p>{html.escape(str(part))}</p>"
 
 
@@ -75,7 +74,7 @@ def _part_text(part: Any) -> str:
     if _is_chart(part):
         return str(part.to_dict().get("description", "a chart"))
     if isinstance(part, pd.DataFrame):
-        return part.to_string(index=False)
+        return repr(TheoryTable(part))
     return str(part)
 
 
@@ -460,7 +459,19 @@ def _four(value: float) -> str:
     return f"{value:.3e}"
 
 
-def theory_table(rows: Iterable[tuple[str, Any, Any]]) -> pd.DataFrame:
+class TheoryTable(pd.DataFrame):
+    """A data frame that shows its words in full and its rows without numbers."""
+
+    def _repr_html_(self) -> str:
+        with pd.option_context("display.max_colwidth", None):
+            table = self.to_html(index=False, border=0, justify="left")
+        return f'<div style="overflow-x:auto">{table}</div>'
+
+    def __repr__(self) -> str:
+        return self.to_string(index=False, max_colwidth=None)
+
+
+def theory_table(rows: Iterable[tuple[str, Any, Any]]) -> TheoryTable:
     """Lay theorem and simulation side by side.
 
     Parameters
@@ -472,10 +483,10 @@ def theory_table(rows: Iterable[tuple[str, Any, Any]]) -> pd.DataFrame:
 
     Returns
     -------
-    pandas.DataFrame
-        Columns of text: ``quantity``, ``theory``, ``simulation``, ``95 % interval``, ``theory
-        inside?``. At most four digits, so that the table is the same on every machine. One
-        interval in twenty misses by right.
+    TheoryTable
+        A data frame with columns of text: ``quantity``, ``theory``, ``simulation``,
+        ``95 % interval``, ``theory inside?``. At most four digits, so that the table is the same
+        on every machine. One interval in twenty misses by right.
 
     Examples
     --------
@@ -502,7 +513,7 @@ def theory_table(rows: Iterable[tuple[str, Any, Any]]) -> pd.DataFrame:
                 "theory inside?": inside,
             }
         )
-    return pd.DataFrame(table)
+    return TheoryTable(table)
 
 
 def _finite(value: float) -> str:
