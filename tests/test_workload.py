@@ -288,8 +288,10 @@ def test_a_table_does_not_lock_its_source():
     size = np.array([1.0, 2.0])
     table = JobTable.from_arrays([0.0, 1.0], size)
     size[0] = 5.0
-    with pytest.raises(ValueError, match="read-only"):
-        table.size[0] = 1.0
+    assert table.size[0] == 1.0
+    for each in (table, table.head(1), pickle.loads(pickle.dumps(table))):
+        with pytest.raises(ValueError, match="read-only"):
+            each.size[0] = 2.0
 
 
 BAD_TABLES = {
@@ -363,6 +365,11 @@ def test_fixed_jobs_at_another_load():
     np.testing.assert_allclose(slower.table(4, servers=2).arrival, FRAME["arrival"] * 2)
     np.testing.assert_array_equal(slower.table(4, servers=2).size, FRAME["size"])
     assert slower.with_load(0.9).load_on(5) == 0.9
+    at_once = Workload.from_table(JobTable.from_arrays([3, 3], [1, 1]))
+    assert at_once.table(2).arrival.tolist() == [3, 3]
+    assert at_once.load_on(1) == math.inf
+    with refuses("load: all jobs of the table arrive at once, so none can be given"):
+        at_once.with_load(0.5).table(2)
 
 
 def test_fixed_jobs_with_another_prediction():
@@ -420,6 +427,11 @@ def test_description():
     assert described["arrivals"] == "poisson"
     assert described["prediction"] == "lognormal:sigma=1"
     assert described["cost"] == "one"
+    given = Workload.from_frame(FRAME, prediction="exact").to_dict()
+    assert (given["prediction"], given["cost"]) == ("exact", "as given")
+    assert repr(WORKLOADS["exponential"]) == (
+        "<Workload all exp:mean=1; load=0.8, arrival_rate=None>"
+    )
 
 
 TOML = """

@@ -139,6 +139,9 @@ class JobTable:
     def __len__(self) -> int:
         return len(self.arrival)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JobTable, tuple(getattr(self, name) for name in COLUMNS)
+
     @classmethod
     def from_arrays(
         cls,
@@ -716,6 +719,10 @@ class Workload:
         self.prediction = _check_prediction(prediction)
         self.cost = _check_cost(cost)
 
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{each.name} {each.size.spec}" for each in self.classes)
+        return f"<Workload {sizes}; load={self.load}, arrival_rate={self.arrival_rate}>"
+
     # What it is.
 
     @property
@@ -997,6 +1004,11 @@ class _FixedWorkload(Workload):
         """The table of its jobs, as given; :meth:`blocks` may stretch and complete them."""
         return self._fixed
 
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the recipe in plain values, for records."""
+        kept = {"prediction": self._keeps_prediction, "cost": self._keeps_cost}
+        return super().to_dict() | {name: "as given" for name, keep in kept.items() if keep}
+
     def _job_source(self, seed: Seed) -> Callable[[FloatArray], JobTable]:
         predict = self.prediction.source(self, seed)
         done = 0
@@ -1023,7 +1035,10 @@ class _GivenArrivals(Arrivals):
 
     def source(self, rate: float, seed: Seed) -> TimeSource:  # noqa: ARG002
         """Start the stream; nothing in it is random."""
-        stretch = 1.0 if rate == self.own_rate else float(self.own_rate or 0.0) / rate
+        own = self.own_rate or 0.0
+        if math.isinf(own) and rate != own:
+            raise ValueError("load: all jobs of the table arrive at once, so none can be given")
+        stretch = 1.0 if rate == own else own / rate
         done, clock = 0, 0.0
 
         def times(n: int) -> FloatArray:
@@ -1154,9 +1169,9 @@ def _check_cost(cost: Any) -> str | Callable[[JobTable], FloatArray]:
 
 
 def _column(name: str, values: ArrayLike, rows: int | None) -> FloatArray:
-    """Give a contiguous column of finite numbers, one for each row."""
+    """Give a column of finite numbers, one for each row, that nobody else can change."""
     try:
-        column = np.asarray(values, dtype=np.float64)
+        column = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name}: every value must be a number") from None
     if rows is not None and column.ndim == 0:
@@ -1165,7 +1180,7 @@ def _column(name: str, values: ArrayLike, rows: int | None) -> FloatArray:
         wanted = "one dimension" if rows is None else f"{rows} rows, as many as size has"
         raise ValueError(f"{name}: has shape {column.shape}, must have {wanted}")
     _refuse(column, np.isfinite(column), name, "must be a finite number")
-    return np.ascontiguousarray(column)
+    return column
 
 
 def _kind_column(values: ArrayLike, rows: int) -> NDArray[np.int64]:
