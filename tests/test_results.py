@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whonext import Exponential, JobClass, Result, Workload, compare, simulate
-from whonext.engines.ranked import _bin_of
+from whonext.engines.books import bin_of
 from whonext.estimates import Honesty
 from whonext.results import BINS, Summary, Tally, _bins_of, bin_edges
 
@@ -24,14 +24,14 @@ KEYS = {
 @given(st.floats(1e-11, 1e15))
 def test_bins_hold_their_values(value: float) -> None:
     place = int(_bins_of(np.array([value]))[0])
-    assert place == _bin_of(value)
+    assert place == bin_of(value)
     assert bin_edges(place) <= value < bin_edges(place + 1)
 
 
 def test_bins_at_the_ends() -> None:
-    assert _bin_of(0.0) == 0 == _bins_of(np.array([0.0]))[0]
-    assert _bin_of(1e-300) == 1 == _bins_of(np.array([1e-300]))[0]
-    assert _bin_of(1e300) == BINS - 1 == _bins_of(np.array([1e300]))[0]
+    assert bin_of(0.0) == 0 == _bins_of(np.array([0.0]))[0]
+    assert bin_of(1e-300) == 1 == _bins_of(np.array([1e-300]))[0]
+    assert bin_of(1e300) == BINS - 1 == _bins_of(np.array([1e300]))[0]
 
 
 def summary_of(*samples: np.ndarray) -> Summary:

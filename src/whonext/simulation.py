@@ -63,8 +63,8 @@ def simulate(
         Processes to use; by default one for a short run and all for a long one. A joblib
         ``parallel_config`` (a Dask cluster, say) is respected.
     engine
-        ``"queue"`` (compiled; rules that are a key and a slope), ``"reference"`` (SimPy; any
-        rule), or ``"auto"``: the first that can run the rule.
+        ``"queue"`` (compiled; rules that are a key and a slope, and PS), ``"reference"`` (SimPy;
+        any rule), or ``"auto"``: the first that can run the rule.
     trace
         Keep the raw jobs and the event trace, of one replication.
     horizon
@@ -108,11 +108,7 @@ def simulate(
         workload.check_stable(servers)
     rule.bind(workload, servers)
     if engine == "auto":
-        engine = "queue" if queue.is_ranked(rule) else "reference"
-    if engine == "queue" and not queue.is_ranked(rule):
-        raise ValueError(
-            f"engine='queue': {rule.spec} is more than a key and a slope; use 'reference'"
-        )
+        engine = "reference" if queue.kernel_for(rule, servers) is None else "queue"
     asked: dict[str, Any] = {
         "policy": rule.spec,
         "size": workload.size.spec,

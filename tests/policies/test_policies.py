@@ -5,8 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from whonext import Exponential, JobClass, JobTable, Workload, parse_policy, simulate
+from whonext import (
+    Deterministic,
+    Exponential,
+    JobClass,
+    JobTable,
+    LogNormal,
+    Pareto,
+    Weibull,
+    Workload,
+    parse_policy,
+    simulate,
+)
 from whonext.policies import Policy, Sjf, Wspt, registry
+from whonext.policies.deadlines import decay_rate
 
 # Three jobs wait while the first is served: sizes 3, 1, 2, weights 9, 1, 1.
 BURST = JobTable.from_arrays(
@@ -99,13 +111,28 @@ def test_a_rule_from_the_current_folder(tmp_path, monkeypatch) -> None:
 
 
 def test_keys_are_arrays_in_and_arrays_out() -> None:
-    workload = Workload.from_table(BURST)
+    workload = Workload.from_table(BURST, load=0.5)
     for name in registry:
         rule = parse_policy(name)
         rule.bind(workload, 1)
         whole = np.asarray(rule.key(BURST))
         each = [float(rule.key(_Row(BURST, i))) for i in range(len(BURST))]
         assert whole.tolist() == each, name
+
+
+def test_gamma_is_the_decay_rate_of_fcfs() -> None:
+    assert decay_rate(Exponential(1), 0.8) == pytest.approx(0.2, rel=1e-9)
+    assert decay_rate(Exponential(2), 0.05) == pytest.approx(0.45, rel=1e-9)
+    gamma = decay_rate(Deterministic(1), 0.5)
+    assert 0.5 * np.expm1(gamma) == pytest.approx(gamma, rel=1e-9)
+
+
+@pytest.mark.parametrize("law", [LogNormal(1, 1), Pareto(2.5), Weibull(0.5, 1)])
+def test_gamma_needs_a_light_tail(law) -> None:
+    with pytest.raises(ValueError, match="heavier than exponential"):
+        decay_rate(law, 0.5)
+    with pytest.raises(ValueError, match="below 1"):
+        decay_rate(Exponential(1), 1.2)
 
 
 class _Row:

@@ -11,12 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from whonext.engines import ranked
+from whonext.engines import ranked, sharing
+from whonext.engines.books import (
+    BUSY_AREA,
+    ELAPSED,
+    EVENTS,
+    NUMBER_AREA,
+    OWED,
+    WORK_AREA,
+)
 from whonext.policies.base import Policy, Visible
 from whonext.results import Tally
 from whonext.workload import BLOCK, JobTable
 
-__all__ = ["Raw", "is_ranked", "run_stream", "run_table"]
+__all__ = ["Raw", "kernel_for", "run_stream", "run_table"]
 
 _SLICE = 4096  # the cool-down looks this often whether every counted job has left
 _NEVER = 1e300  # a next arrival that does not come, without running the queue empty
@@ -41,11 +49,24 @@ class Raw:
     events: np.ndarray
 
 
-def is_ranked(policy: Policy) -> bool:
-    """Whether the rule is a key and a slope of at most zero, and nothing else."""
-    own = type(policy)
-    plain = all(getattr(own, name) is getattr(Policy, name) for name in _LEVELS_ABOVE_KEY)
-    return plain and (policy.slope <= 0 or not policy.preemptive)
+def kernel_for(
+    policy: Policy, servers: int
+) -> ranked.Ranked | sharing.Alike | sharing.Rising | None:
+    """The compiled queue that runs this rule, or ``None`` where only the reference can.
+
+    A rule names its kernel by its ``shape``, and loses it where a subclass changes one of the
+    levels above ``key``.
+    """
+    family = type(policy).__mro__
+    named = next(i for i, c in enumerate(family) if "shape" in vars(c))
+    changed = min(i for name in _LEVELS_ABOVE_KEY for i, c in enumerate(family) if name in vars(c))
+    if changed < named:
+        return None
+    if policy.shape == "shared":
+        return sharing.Alike(servers)
+    if policy.preemptive and policy.slope > 0:
+        return sharing.Rising() if servers == 1 and policy.slope == 1 else None
+    return ranked.Ranked(servers, float(policy.slope), policy.preemptive)
 
 
 def keys_of(policy: Policy, jobs: JobTable) -> np.ndarray:
@@ -95,7 +116,7 @@ def clock_rate(policy: Policy, jobs: JobTable) -> float:
 
 
 class _Queue:
-    """A kernel, its state and its statistics, fed with slices of jobs."""
+    """A kernel and its statistics, fed with slices of jobs."""
 
     def __init__(
         self,
@@ -105,34 +126,32 @@ class _Queue:
         counted: tuple[int, int],
         raw_jobs: int = 0,
     ) -> None:
-        self.policy = policy
+        kernel = kernel_for(policy, servers)
+        if kernel is None:
+            raise ValueError(
+                f"policy={policy.spec}: no compiled queue runs it on {servers} server(s); "
+                "use engine='reference'"
+            )
+        self.kernel = kernel
         self.tally = Tally.empty(classes)
-        self.state = ranked.State(servers)
         self.counted = counted
         self.sequence = 0
         self.response = np.full(raw_jobs, np.nan)
         self.events = np.empty((0, 5))
-        self.slope = float(policy.slope) if policy.preemptive else 0.0
 
     def feed(self, jobs: JobTable, keys: np.ndarray, part: slice, following: float) -> None:
         """Run ``jobs[part]``; ``following`` is the arrival of the job after them."""
         arrival, size, kind, key = (
             _column(column[part]) for column in (jobs.arrival, jobs.size, jobs.kind, keys)
         )
-        self.state.make_room(len(arrival))
         began = time.perf_counter()
-        ranked.serve(
+        self.kernel.serve(
             arrival,
             size,
             kind,
             key,
             self.sequence,
             following,
-            self.slope,
-            self.policy.preemptive,
-            self.state.serving,
-            self.state.waiting,
-            self.state.books,
             *self.counted,
             self.tally.moments,
             self.tally.histograms,
@@ -144,26 +163,26 @@ class _Queue:
         self.sequence += len(arrival)
 
     def rebase(self, shift: float, key_shift: float) -> None:
-        state = self.state
-        ranked.rebase(state.serving, state.waiting, state.books, shift, key_shift)
+        """Move the origins of time and of the keys."""
+        self.kernel.rebase(shift, key_shift)
 
     @property
     def owed(self) -> int:
         """Counted jobs still inside."""
-        return int(self.state.books[ranked.OWED])
+        return int(self.kernel.books[OWED])
 
     def open_window(self) -> None:
         """Begin the time averages here."""
-        areas = (ranked.NUMBER_AREA, ranked.WORK_AREA, ranked.BUSY_AREA, ranked.ELAPSED)
-        self.state.books[list(areas)] = 0.0
+        areas = (NUMBER_AREA, WORK_AREA, BUSY_AREA, ELAPSED)
+        self.kernel.books[list(areas)] = 0.0
 
     def close_window(self) -> None:
         """End them here."""
-        books, tally = self.state.books, self.tally
-        tally.number_area = float(books[ranked.NUMBER_AREA])
-        tally.work_area = float(books[ranked.WORK_AREA])
-        tally.busy_area = float(books[ranked.BUSY_AREA])
-        tally.elapsed = float(books[ranked.ELAPSED])
+        books, tally = self.kernel.books, self.tally
+        tally.number_area = float(books[NUMBER_AREA])
+        tally.work_area = float(books[WORK_AREA])
+        tally.busy_area = float(books[BUSY_AREA])
+        tally.elapsed = float(books[ELAPSED])
 
 
 def _column(values: np.ndarray) -> np.ndarray:
@@ -173,10 +192,10 @@ def _column(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def _compile() -> None:
-    """Call the kernels once with nothing to do, so that no measured time contains compilation."""
+def _compile(policy: Policy, servers: int) -> None:
+    """Call the kernel once with nothing to do, so that no measured time contains compilation."""
     nothing = JobTable.from_arrays(np.zeros(0), np.zeros(0))
-    queue = _Queue(Policy(), 1, 1, (0, 0))
+    queue = _Queue(policy, servers, 1, (0, 0))
     queue.feed(nothing, np.zeros(0), slice(0, 0), _NEVER)
     queue.rebase(0.0, 0.0)
 
@@ -199,7 +218,7 @@ def run_stream(
     Parameters
     ----------
     policy
-        A rule for which :func:`is_ranked` holds, already bound.
+        A rule for which :func:`kernel_for` has a kernel, already bound.
     workload : Workload
     servers, jobs, warmup
         ``jobs`` includes the warm-up.
@@ -208,7 +227,7 @@ def run_stream(
     progress
         Called with the number of jobs done since the last call.
     """
-    _compile()
+    _compile(policy, servers)
     queue = _Queue(policy, servers, len(workload.classes), (warmup, jobs))
     limit = jobs + max(BLOCK, jobs // 10)
     blocks = _with_next(workload.blocks(limit, seed, servers))
@@ -282,7 +301,7 @@ def run_table(
     Parameters
     ----------
     policy
-        A rule for which :func:`is_ranked` holds, already bound.
+        A rule for which :func:`kernel_for` has a kernel, already bound.
     jobs
         Jobs with absolute times.
     servers, classes
@@ -298,7 +317,7 @@ def run_table(
     -------
     Tally, Raw
     """
-    _compile()
+    _compile(policy, servers)
     count = len(jobs)
     queue = _Queue(policy, servers, classes, (warmup, count), raw_jobs=count)
     if trace:
@@ -311,7 +330,7 @@ def run_table(
     queue.feed(jobs, keys, slice(warmup, count), math.inf)
     queue.close_window()
     response = queue.response
-    raw = Raw(response, response - jobs.size, queue.events[: int(queue.state.books[ranked.EVENTS])])
+    raw = Raw(response, response - jobs.size, queue.events[: int(queue.kernel.books[EVENTS])])
     if math.isfinite(until):
         cut = Tally.of_table(jobs, raw.response, raw.waiting, classes, (warmup, None), until)
         cut.seconds = queue.tally.seconds

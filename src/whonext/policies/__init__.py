@@ -17,20 +17,29 @@ from typing import Any
 
 from whonext.policies.arrival_order import Fcfs, Lcfs, LcfsPreemptive
 from whonext.policies.base import HIDDEN, Job, Policy, Visible
+from whonext.policies.deadlines import Boost, Edf, EdfPreemptive, GammaBoost
+from whonext.policies.sharing import Fb, Lrpt, Ps
 from whonext.policies.size_based import Ljf, Psjf, SizeBased, Sjf, Srpt
 from whonext.policies.weighted import CMu, Priority, PriorityPreemptive, Wspt
 
 __all__ = [
     "HIDDEN",
+    "Boost",
     "CMu",
+    "Edf",
+    "EdfPreemptive",
+    "Fb",
     "Fcfs",
+    "GammaBoost",
     "Job",
     "Lcfs",
     "LcfsPreemptive",
     "Ljf",
+    "Lrpt",
     "Policy",
     "Priority",
     "PriorityPreemptive",
+    "Ps",
     "Psjf",
     "SizeBased",
     "Sjf",
@@ -56,6 +65,13 @@ registry: dict[str, type[Policy]] = {
         Ljf,
         Psjf,
         Srpt,
+        Lrpt,
+        Fb,
+        Ps,
+        Edf,
+        EdfPreemptive,
+        Boost,
+        GammaBoost,
     )
 }
 

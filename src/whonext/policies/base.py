@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-__all__ = ["HIDDEN", "Job", "Policy", "Visible"]
+__all__ = ["HIDDEN", "Job", "Policy", "Visible", "ratio"]
 
 #: Columns of a job that a policy sees only when it lists them in ``needs``.
 HIDDEN = frozenset({"size", "prediction"})
@@ -139,6 +139,10 @@ class Policy:
         Rank is ``key + slope * attained service``: negative for rules that favour a job the more
         it has been served (SRPT), zero for fixed ranks, positive for rules that favour the young
         (FB); equal rising ranks share the servers.
+    shape
+        The kernel that runs the rule, for an engine that has one: ``"ranked"`` unless the rule
+        says otherwise. A subclass that changes ``rank``, ``choose``, ``allocate`` or the events
+        below loses its kernel, unless it names another.
     mean_needs_moment
         The moment of the size law that must be finite on one server for the mean response time
         to be finite: 2 where a job can wait behind a whole long one, 1 where it cannot.
@@ -148,6 +152,7 @@ class Policy:
     needs: frozenset[str] = frozenset()
     preemptive: bool = False
     slope: float = 0.0
+    shape: ClassVar[str] = "ranked"
     mean_needs_moment: int = 2
 
     def bind(self, workload: Any, servers: int) -> None:
@@ -224,10 +229,12 @@ class Policy:
     def _share_rising(self, order: list[Job], servers: int, now: Any) -> tuple[dict[Job, Any], Any]:
         """Serve the lowest ranks; jobs level at the last place share what is left."""
         level = self.rank(order[servers - 1], now)
-        below = [job for job in order if self.rank(job, now) < level]
-        tied = [job for job in order if self.rank(job, now) == level]
-        above = [job for job in order if self.rank(job, now) > level]
-        rate = min(1, _ratio(servers - len(below), len(tied)))
+        # Levels that met in floating point differ by rounding; in fractions they are equal.
+        slack = 1e-12 * (1 + abs(level)) if isinstance(level, float) else 0
+        below = [job for job in order if self.rank(job, now) < level - slack]
+        above = [job for job in order if self.rank(job, now) > level + slack]
+        tied = [job for job in order if job not in below and job not in above]
+        rate = min(1, ratio(servers - len(below), len(tied)))
         until: Any = math.inf
         if above:  # the tied climb to the next level
             until = (self.rank(above[0], now) - level) / (self.slope * rate)
@@ -250,7 +257,7 @@ class Policy:
         return f"<{self.spec}>"
 
 
-def _ratio(numerator: int, denominator: int) -> Fraction | int:
+def ratio(numerator: int, denominator: int) -> Fraction | int:
     """An exact quotient, a whole number where it is one."""
     value = Fraction(numerator, denominator)
     return value.numerator if value.denominator == 1 else value

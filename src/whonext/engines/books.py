@@ -1,0 +1,183 @@
+"""What the compiled queues share: rows, books, a heap, the statistics and the event trace.
+
+Numba's cache of compiled code notices a change in the file of a kernel, not in the files that the
+kernel calls: after a change here, `make clean` removes the caches.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from whonext.engines.jit import jit
+from whonext.results import (
+    BINS,
+    COUNT,
+    FIRST_EXPONENT,
+    RESPONSE_1,
+    RESPONSE_2,
+    SIZE_1,
+    SLOWDOWN_1,
+    SLOWDOWN_2,
+    SUB_BINS,
+    WAITING_1,
+    WAITING_2,
+)
+
+__all__ = ["advance", "bin_of", "count_job", "note", "pop", "push", "with_room"]
+
+# Columns of a row.
+RANK, SEQUENCE, TIME, WAITED, SIZE, LEFT, KIND, STARTED = range(8)
+FIELDS = 8  # TIME: when it joined the waiting rows, or, in service, when it will finish
+
+#: Jobs that a queue may hold, so that a run ends with a message before it fills the memory.
+MOST_INSIDE = 20_000_000
+
+# Columns of the books kept between blocks.
+(
+    BUSY,
+    WAITING,
+    CLOCK,
+    WORK,
+    NUMBER_AREA,
+    WORK_AREA,
+    BUSY_AREA,
+    ELAPSED,
+    OWED,
+    EVENTS,
+    UNDECIDED,
+    VIRTUAL,
+) = range(12)
+BOOKS = 12
+
+DROPPED_BITS = 52 - (SUB_BINS.bit_length() - 1)
+FIRST_BITS = (1022 + FIRST_EXPONENT) * SUB_BINS
+
+# Codes in the event trace.
+ARRIVE, START, PREEMPT, RESUME, FINISH = range(5)
+
+
+def with_room(rows: np.ndarray, needed: int) -> np.ndarray:
+    """The same rows, with room for at least ``needed`` of them.
+
+    Raises
+    ------
+    MemoryError
+        If that is more than :data:`MOST_INSIDE`.
+    """
+    if needed <= len(rows):
+        return rows
+    if needed > MOST_INSIDE:
+        raise MemoryError(
+            f"{needed:,} jobs in the system: more than the {MOST_INSIDE:,} that are allowed for; "
+            "the load is too close to 1 for this rule and this size law"
+        )
+    grown = np.zeros((min(max(needed, 2 * len(rows)), MOST_INSIDE), rows.shape[1]))
+    grown[: len(rows)] = rows
+    return grown
+
+
+@jit
+def bin_of(value: float) -> int:
+    """Index of the histogram bin: 64 equal steps in each power of two; bin 0 holds zero.
+
+    The bits of a double are its exponent and then its mantissa, so its first bits are the bin.
+    """
+    if value <= 0.0:
+        return 0
+    place = int(np.float64(value).view(np.int64) >> DROPPED_BITS) - FIRST_BITS
+    return min(max(place, 1), BINS - 1)
+
+
+@jit
+def count_job(
+    moments: np.ndarray, histograms: np.ndarray, kind: int, waited: float, size: float
+) -> None:
+    """Count a job that has left; its response time is ``waited + size``."""
+    time = waited + size
+    slowdown = time / size
+    moments[kind, COUNT] += 1
+    moments[kind, RESPONSE_1] += time
+    moments[kind, RESPONSE_2] += time * time
+    moments[kind, WAITING_1] += waited
+    moments[kind, WAITING_2] += waited * waited
+    moments[kind, SLOWDOWN_1] += slowdown
+    moments[kind, SLOWDOWN_2] += slowdown * slowdown
+    moments[kind, SIZE_1] += size
+    histograms[kind, 0, bin_of(time)] += 1
+    histograms[kind, 1, bin_of(waited)] += 1
+    histograms[kind, 2, bin_of(slowdown)] += 1
+
+
+@jit
+def push(heap: np.ndarray, length: int, row: np.ndarray) -> None:
+    """Put ``row`` on the heap of ``length`` rows."""
+    place = length
+    rank, sequence = row[RANK], row[SEQUENCE]
+    while place > 0:
+        parent = (place - 1) >> 1
+        above = heap[parent, RANK]
+        if above < rank or (above == rank and heap[parent, SEQUENCE] < sequence):
+            break
+        for field in range(FIELDS):
+            heap[place, field] = heap[parent, field]
+        place = parent
+    for field in range(FIELDS):
+        heap[place, field] = row[field]
+
+
+@jit
+def pop(heap: np.ndarray, length: int, row: np.ndarray) -> None:
+    """Move the first row of the heap of ``length`` rows into ``row``."""
+    for field in range(FIELDS):
+        row[field] = heap[0, field]
+    last = length - 1
+    rank, sequence = heap[last, RANK], heap[last, SEQUENCE]
+    place = 0
+    while True:
+        child = 2 * place + 1
+        if child >= last:
+            break
+        if child + 1 < last and (
+            heap[child + 1, RANK] < heap[child, RANK]
+            or (
+                heap[child + 1, RANK] == heap[child, RANK]
+                and heap[child + 1, SEQUENCE] < heap[child, SEQUENCE]
+            )
+        ):
+            child += 1
+        below = heap[child, RANK]
+        if rank < below or (rank == below and sequence < heap[child, SEQUENCE]):
+            break
+        for field in range(FIELDS):
+            heap[place, field] = heap[child, field]
+        place = child
+    for field in range(FIELDS):
+        heap[place, field] = heap[last, field]
+
+
+@jit
+def note(
+    events: np.ndarray, books: np.ndarray, time: float, code: int, sequence: float, server: int
+) -> None:
+    """Add a line to the event trace, if one is kept."""
+    line = int(books[EVENTS])
+    if line < events.shape[0]:
+        events[line, 0] = time
+        events[line, 1] = code
+        events[line, 2] = sequence
+        events[line, 3] = server
+        events[line, 4] = books[BUSY] + books[WAITING]
+        books[EVENTS] = line + 1
+
+
+@jit
+def advance(books: np.ndarray, now: float) -> None:
+    """Carry the time averages forward to ``now``."""
+    step = now - books[CLOCK]
+    busy = books[BUSY]
+    books[NUMBER_AREA] += step * (busy + books[WAITING])
+    books[WORK_AREA] += step * (books[WORK] - 0.5 * step * busy)
+    books[BUSY_AREA] += step * busy
+    books[WORK] -= step * busy
+    books[ELAPSED] += step
+    books[CLOCK] = now
