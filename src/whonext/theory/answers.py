@@ -255,11 +255,28 @@ def _size_blind(case: _Case) -> _Waits:
     return case.all_classes(wait), "Pollaczek (1930), Khinchine (1932)", _PK
 
 
-def _last_come_preemptive(case: _Case) -> _Waits:
-    if case.servers > 1:
+def _memoryless_or(formula: Callable[..., float], chapter: str) -> Callable[[_Case], _Waits]:
+    """On many servers, say what holds of every rule blind to size that interrupts at no cost.
+
+    What is left of an exponential size is the same for all jobs, so it does not matter which of
+    them are served.
+    """
+    one_server = _by_size(formula, chapter)
+
+    def waits(case: _Case) -> _Waits:
+        if case.servers == 1:
+            return one_server(case)
         wait = markovian.waiting_mean(case.common_exponential(), case.servers, load=case.load)
-        return case.all_classes(wait), "M/M/n: sizes without memory", _PK
-    return _by_size(size_based.last_come_first_served_preemptive, _PK)(case)
+        return case.all_classes(wait), "Erlang (1917): sizes without memory", chapter
+
+    return waits
+
+
+def _sharing(case: _Case) -> _Waits:
+    stretch = size_based.processor_sharing(case.size, load=case.load, servers=case.servers)
+    means = np.array([size.mean for size in case.sizes])
+    source = "Kleinrock II (1976)" if case.servers == 1 else "Cohen (1979)"
+    return means * (stretch / case.size.mean - 1), source, _SHORTEST
 
 
 def _non_preemptive(case: _Case) -> _Waits:
@@ -352,13 +369,15 @@ _SOURCES = {
     "longest_job_first": "Phipps (1956), the other way round",
     "preemptive_shortest_job_first": "Wierman and Harchol-Balter (2003)",
     "shortest_remaining_processing_time": "Schrage and Miller (1966)",
+    "longest_remaining_processing_time": "Wierman and Harchol-Balter (2003)",
+    "foreground_background": "Schrage (1967)",
     "last_come_first_served_preemptive": "Kleinrock II (1976)",
 }
 
 _FORMULAS: dict[str, Callable[[_Case], _Waits]] = {
     "fcfs": _size_blind,
     "lcfs": _size_blind,
-    "lcfs-pr": _last_come_preemptive,
+    "lcfs-pr": _memoryless_or(size_based.last_come_first_served_preemptive, _PK),
     "priority": _non_preemptive,
     "priority-pr": _preemptive,
     "c-mu": _non_preemptive,
@@ -367,4 +386,7 @@ _FORMULAS: dict[str, Callable[[_Case], _Waits]] = {
     "ljf": _by_size(size_based.longest_job_first, _SHORTEST),
     "psjf": _by_size(size_based.preemptive_shortest_job_first, _SHORTEST),
     "srpt": _by_size(size_based.shortest_remaining_processing_time, _SHORTEST),
+    "lrpt": _by_size(size_based.longest_remaining_processing_time, _SHORTEST),
+    "fb": _memoryless_or(size_based.foreground_background, _SHORTEST),
+    "ps": _sharing,
 }

@@ -11,7 +11,9 @@ Sources: T. E. Phipps, "Machine repair as a priority waiting-line problem", Oper
 remaining processing time discipline", Operations Research 14, 1966; L. Kleinrock, Queueing
 Systems II, 1976, chapter 4 (sharing, foreground-background, preemptive last come first served);
 A. Wierman and M. Harchol-Balter, "Classifying scheduling policies with respect to unfairness in an
-M/GI/1", SIGMETRICS 2003 (preemptive shortest first, longest remaining first).
+M/GI/1", SIGMETRICS 2003 (preemptive shortest first, longest remaining first); J. W. Cohen, "The
+multiple phase service network with generalized processor sharing", Acta Informatica 12, 1979
+(sharing among several servers).
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whonext.theory import _quadrature as quadrature
+from whonext.theory import markovian
 from whonext.theory._arguments import rate_and_load, require_moment
 
 if TYPE_CHECKING:
@@ -257,19 +260,28 @@ def processor_sharing(
     load: float | None = None,
     at: ArrayLike | None = None,
     of: Distribution | None = None,
+    servers: int = 1,
 ) -> Any:
     """PS: all jobs served at once, at equal rates: ``E[T(x)] = x / (1 - load)``.
 
-    Only the mean of the law of size matters. Parameters are those of :func:`shortest_job_first`.
+    Only the mean of the law of size matters. With several servers a job is served at a rate of 1
+    at most; the mean number is that of M/M/n, whatever the law, and time is again in proportion
+    to size. Parameters are those of :func:`shortest_job_first`.
 
     Examples
     --------
     >>> from whonext.distributions import Pareto
     >>> round(processor_sharing(Pareto(1.5), load=0.8), 6)
     15.0
+    >>> round(processor_sharing(Pareto(1.5), load=0.8, servers=3), 6)
+    6.235955
     """
-    _, load = _queue(size, arrival_rate, load)
-    return _linear(1 / (1 - load), 0.0, size, at, of)
+    mean = size.mean
+    _, load = rate_and_load(
+        mean, arrival_rate=arrival_rate, load=load, servers=servers, model=f"M/G/{servers}"
+    )
+    stretch = markovian.response_mean(mean, servers, load=load) / mean
+    return _linear(stretch, 0.0, size, at, of)
 
 
 def last_come_first_served_preemptive(
