@@ -162,7 +162,8 @@ def decay_rate(size: Any, arrival_rate: float) -> float:
     def excess(g: float) -> float:
         # E[exp(gS)] - 1 is g times the integral of exp(gx) P[S > x]
         def integrand(x: float) -> float:
-            return math.exp(g * x) * float(size.tail(x))
+            left = float(size.tail(x))
+            return math.exp(min(g * x + math.log(left), 600.0)) if left > 0 else 0.0
 
         cuts = [0.0, near / 30, near, far]
         parts = [integrate.quad(integrand, a, b, limit=400)[0] for a, b in itertools.pairwise(cuts)]
