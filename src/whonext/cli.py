@@ -520,6 +520,7 @@ def _ledger(words: argparse.Namespace) -> None:
             [row["id"], str(row["published"]), _digits(ours), _range(row["ci95"]), row["verdict"]]
         )
     _print_table(table)
+    print("\nwhonext ledger --json says where each number stands, and the reason of each verdict.")
 
 
 def _reproduce(words: argparse.Namespace) -> None:
@@ -549,7 +550,11 @@ def _traces(words: argparse.Namespace) -> None:
     if words.json:
         _print_json(found)
         return
-    _print_table([list(found[0]), *([str(v) for v in line.values()] for line in found)])
+    rows = [["name", "requests", "here", "licence", "source"]]
+    for line in found:
+        here = "yes" if line["here"] else "no"
+        rows.append([line["name"], f"{line['requests']:,}", here, line["licence"], line["source"]])
+    _print_table(rows, left=(0, 3, 4))
 
 
 # ------------------------------------------------------------------------------------------------
@@ -617,13 +622,13 @@ def _print_reasons(reasons: Iterable[tuple[str, str | None]]) -> None:
         print(f"{', '.join(names)}: {reason}")
 
 
-def _print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Columns with the first to the left and the others to the right."""
+def _print_table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> None:
+    """Print columns: words to the left, numbers to the right."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     for row in rows:
         cells = [
-            row[0].ljust(widths[0]),
-            *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)),
+            cell.ljust(width) if k in left else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         print("  ".join(cells).rstrip())
 
