@@ -26,7 +26,7 @@ from whonext.experiments import load_record
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FIELDS", "Row", "rows", "to_frame", "to_markdown"]
+__all__ = ["FIELDS", "Row", "notes", "rows", "to_frame", "to_markdown"]
 
 #: What a row has, in this order.
 FIELDS = (
@@ -119,7 +119,7 @@ def to_markdown(records: dict[str, dict[str, Any]] | None = None) -> str:
     for row in rows(records):
         if row["source"] != source:
             source = row["source"]
-            lines += ["", f"## {source}", "", *_notes(records)[source], ""]
+            lines += ["", f"## {source}", "", *notes(records)[source], ""]
             lines += ["| Place | Claim | Published | Ours | Jobs | Verdict | Why |"]
             lines += ["|---|---|---|---|---|---|---|"]
         ours = "" if row["ours"] is None else f"{row['ours']:.4g}"
@@ -133,9 +133,9 @@ def to_markdown(records: dict[str, dict[str, Any]] | None = None) -> str:
     return "\n".join(lines).strip() + "\n"
 
 
-def _notes(records: dict[str, dict[str, Any]] | None) -> dict[str, list[str]]:
-    """What a reader must know before the rows of a source."""
-    record = (records or {}).get("router-post") or load_record("router-post")
+def notes(records: dict[str, dict[str, Any]] | None = None) -> dict[str, list[str]]:
+    """Give what a reader must know before the rows of a source: paragraphs, by source."""
+    record = (records or {}).get("ledger-router-post") or load_record("ledger-router-post")
     data = record["data"]
     found = data["inference"]
     fit = [f"{t['sigma']:g}" for t in found["tried"] if not t["outside"]]
@@ -469,4 +469,4 @@ def _post_statements(data: dict[str, Any]) -> list[Row]:
     ]
 
 
-_BUILDERS: dict[str, Callable[[dict[str, Any]], list[Row]]] = {"router-post": _router_post}
+_BUILDERS: dict[str, Callable[[dict[str, Any]], list[Row]]] = {"ledger-router-post": _router_post}
