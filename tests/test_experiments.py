@@ -92,10 +92,12 @@ def test_steps_of_another_version_are_not_used(folder, made_up, monkeypatch):
 
 
 def test_unknown_names_and_missing_records_are_named(folder):
-    with pytest.raises(ValueError, match=r"experiment='router-pots': unknown \(did you mean"):
-        experiments.find("router-pots")
-    with pytest.raises(ValueError, match="whonext reproduce router-post writes it"):
-        experiments.load_record("router-post")
+    with pytest.raises(
+        ValueError, match=r"experiment='ledger-router-pots': unknown \(did you mean"
+    ):
+        experiments.find("ledger-router-pots")
+    with pytest.raises(ValueError, match="whonext reproduce ledger-router-post writes it"):
+        experiments.load_record("ledger-router-post")
 
 
 def test_a_missing_folder_is_named(monkeypatch, tmp_path):

@@ -20,7 +20,7 @@ def rows():
 @pytest.fixture(scope="module")
 def again():
     """The experiment, run small."""
-    return experiments.run("router-post", small=True)
+    return experiments.run("ledger-router-post", small=True)
 
 
 def test_every_row_has_every_field_and_plain_values(rows):
@@ -45,7 +45,7 @@ def test_every_published_number_has_a_row(rows):
 
 def test_no_verdict_changes_when_the_experiment_runs_again(rows, again):
     """Small: few runs, wide intervals, the same verdicts."""
-    verdicts = {row["id"]: row["verdict"] for row in ledger.rows({"router-post": again})}
+    verdicts = {row["id"]: row["verdict"] for row in ledger.rows({"ledger-router-post": again})}
     assert verdicts == {row["id"]: row["verdict"] for row in rows}
 
 
@@ -60,12 +60,12 @@ def same_shape(small, full):
 
 
 def test_a_small_run_has_the_shape_of_the_record(again):
-    assert same_shape(again["data"], experiments.load_record("router-post")["data"])
+    assert same_shape(again["data"], experiments.load_record("ledger-router-post")["data"])
 
 
 def test_exact_values_lie_in_the_intervals(rows):
     """Jointly: 12 means with an exact value, each within five standard errors."""
-    data = experiments.load_record("router-post")["data"]
+    data = experiments.load_record("ledger-router-post")["data"]
     checked = 0
     for rule, exact in data["exact"].items():
         for statistic in set(exact) - {"p99"}:
@@ -77,7 +77,7 @@ def test_exact_values_lie_in_the_intervals(rows):
 
 
 def test_the_spread_taken_is_one_that_fits(rows):
-    found = experiments.load_record("router-post")["data"]["inference"]
+    found = experiments.load_record("ledger-router-post")["data"]["inference"]
     outside = {each["sigma"]: len(each["outside"]) for each in found["tried"]}
     assert outside[1.1] == 0
     assert outside[1.0] > 3
@@ -102,5 +102,5 @@ def test_tables_of_it(rows):
 
 def test_a_missing_record_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("WHONEXT_RESULTS", str(tmp_path))
-    with pytest.raises(ValueError, match="record='router-post': not there yet"):
+    with pytest.raises(ValueError, match="record='ledger-router-post': not there yet"):
         ledger.rows()

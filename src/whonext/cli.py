@@ -149,7 +149,24 @@ def _command(commands: Any, name: str, run: Any, about: str, *examples: str) -> 
     return parser
 
 
+_CLASSES_HELP = """
+
+a file for --classes:
+  [[class]]
+  name = "chat"
+  share = 0.8        # of the arrivals; the shares sum to 1
+  size = "exp:1"
+  weight = 4         # cost of a job for each unit of time inside; 1 if left out
+
+  [[class]]
+  name = "batch"
+  share = 0.2
+  size = "lognormal:mean=3,sigma=1"
+"""
+
+
 def _add_workload(parser: Any, *, trace: bool) -> None:
+    parser.epilog += _CLASSES_HELP
     group = parser.add_argument_group("jobs")
     group.add_argument(
         "--servers", type=_whole, default=1, metavar="N", help="servers of speed 1 (default: 1)"
@@ -234,9 +251,7 @@ def _add_simulate(commands: Any) -> None:
         commands,
         "simulate",
         _simulate,
-        "Simulate one rule. Times come with 95 %% intervals, or with the reason why not.".replace(
-            "%%", "%"
-        ),
+        "Simulate one rule. Times come with 95 % intervals, or with the reason why not.",
         "whonext simulate fcfs --servers 1 --load 0.8 --size exp:1 --jobs 1e7",
         "whonext simulate wspt --load 0.85 --classes classes.toml --json",
         "whonext simulate mymodule:MyPolicy --servers 4 --load 0.9 --size pareto:alpha=2.5",

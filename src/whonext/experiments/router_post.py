@@ -243,7 +243,7 @@ def _smith(seed: int, instances: int = 200, jobs: int = 6) -> dict[str, int]:
     return {"instances": instances, "jobs": jobs, "orders": len(orders), "beaten": beaten}
 
 
-@experiment("router-post", seed=1)
+@experiment("ledger-router-post", seed=1)
 def router_post(small: bool = False) -> dict[str, Any]:
     """The post on LLM routers: its one-server figures, with the noise of one of its runs."""
     seed = 1
