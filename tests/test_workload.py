@@ -130,6 +130,13 @@ def test_each_ingredient_has_its_own_stream():
     np.testing.assert_array_equal(one.size[one.kind < 2], two.size[two.kind < 2])
 
 
+def test_classes_of_one_law_draw_different_sizes():
+    law = "hyperexp:p=0.5/0.5,mean=1/3"
+    twins = [JobClass("one", 0.5, law), JobClass("two", 0.5, law)]
+    table = Workload(classes=twins, load=0.5).table(1_000, seed=3)
+    assert len(np.unique(table.size)) == 1_000
+
+
 def test_streams_differ_by_purpose_and_index():
     draws = {
         random_stream(seed, purpose, *index).integers(2**62)
@@ -176,6 +183,15 @@ def test_jobs_follow_their_recipe():
     p.append(stats.kstest(np.diff(expected), Exponential(1.0).cdf).pvalue)
 
     assert min(p) > FALSE_ALARM / len(p), p
+
+
+@pytest.mark.parametrize("amplitude", [0.0, 0.5, 0.999])
+def test_a_day_expects_as_many_as_an_even_stream(amplitude):
+    even = Workload("exp:1", arrival_rate=2).table(5_000, seed=3).arrival
+    day = Workload("exp:1", arrival_rate=2, arrivals=Diurnal(amplitude, 100.0)).table(5_000, seed=3)
+    swing = amplitude * 100.0 / (2 * math.pi)
+    expected = day.arrival + swing * (1 - np.cos(2 * math.pi * day.arrival / 100.0))
+    np.testing.assert_allclose(expected, even, atol=1e-8)
 
 
 def test_batches_of_a_law():
