@@ -30,7 +30,7 @@ LAB_FLAGS := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 SOURCES := $(shell find src -name '*.py')
 TESTS := $(shell find tests -name '*.py' 2>/dev/null)
-SCRIPTS := $(shell find _ext scripts -name '*.py')
+SCRIPTS := $(shell find _ext scripts benchmarks -name '*.py')
 BOOK_FILES := $(shell find book notebooks assets results -type f \
   -not -path '*/vendor/*' -not -path '*/.ipynb_checkpoints/*' 2>/dev/null)
 
@@ -151,11 +151,13 @@ model: $(LIVE) ## Make the folder of the small model that live runs serve
 live: model ## Run the schedulers inside vLLM (GPU where there is one) and rewrite the record
 	@$(BIN)/whonext reproduce live
 
-bench: $(STAMPS)/book ## Time the simulators against SimPy and others
-	@$(BIN)/python -m whonext.experiments.bench
+bench: $(STAMPS)/book ## Time the simulators against a C loop, SimPy and Ciw
+	@$(BIN)/python -c 'import ciw' 2>/dev/null || $(PIP_INSTALL) --no-deps ciw==3.2.7 networkx
+	@$(BIN)/python benchmarks/speed.py --rules
 
 screenshots: $(HTML)/index.html $(STAMPS)/browser ## Save every page, light, dark and on a phone, as PNG in _build/screenshots
 	@$(BIN)/python tests/book/screenshots.py
 
 clean: ## Remove everything that was built; .venv stays
 	@rm -rf $(BUILD) assets/vendor node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find src -name '__pycache__' -prune -exec rm -rf {} +

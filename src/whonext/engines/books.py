@@ -6,6 +6,8 @@ kernel calls: after a change here, `make clean` removes the caches.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from whonext.engines.jit import jit
@@ -23,7 +25,7 @@ from whonext.results import (
     WAITING_2,
 )
 
-__all__ = ["advance", "bin_of", "count_job", "note", "pop", "push", "with_room"]
+__all__ = ["Kernel", "advance", "bin_of", "count_job", "note", "pop", "push", "with_room"]
 
 # Columns of a row.
 RANK, SEQUENCE, TIME, WAITED, SIZE, LEFT, KIND, STARTED = range(8)
@@ -54,6 +56,33 @@ FIRST_BITS = (1022 + FIRST_EXPONENT) * SUB_BINS
 
 # Codes in the event trace.
 ARRIVE, START, PREEMPT, RESUME, FINISH = range(5)
+
+
+class Kernel:
+    """A compiled queue and what it holds between two blocks of jobs.
+
+    Attributes
+    ----------
+    books : array
+        Clock, areas and counters, in the columns named above.
+    """
+
+    books: np.ndarray
+
+    def serve(self, arrival: np.ndarray, *rest: Any) -> None:
+        """Run the jobs of one block, up to and including its last arrival."""
+        raise NotImplementedError
+
+    def rebase(self, shift: float, key_shift: float) -> None:
+        """Move the origins of time and of the keys."""
+        raise NotImplementedError
+
+    def open_window(self) -> None:
+        """Begin the time averages here."""
+        self.books[[NUMBER_AREA, WORK_AREA, BUSY_AREA, ELAPSED]] = 0.0
+
+    def close_window(self) -> None:
+        """End them here."""
 
 
 def with_room(rows: np.ndarray, needed: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from whonext.engines import ranked, sharing
+from whonext.engines import in_order, ranked, sharing
 from whonext.engines.books import (
     BUSY_AREA,
     ELAPSED,
@@ -19,6 +19,7 @@ from whonext.engines.books import (
     NUMBER_AREA,
     OWED,
     WORK_AREA,
+    Kernel,
 )
 from whonext.policies.base import Policy, Visible
 from whonext.results import Tally
@@ -49,19 +50,19 @@ class Raw:
     events: np.ndarray
 
 
-def kernel_for(
-    policy: Policy, servers: int
-) -> ranked.Ranked | sharing.Alike | sharing.Rising | None:
+def kernel_for(policy: Policy, servers: int, trace: bool = False) -> Kernel | None:
     """The compiled queue that runs this rule, or ``None`` where only the reference can.
 
     A rule names its kernel by its ``shape``, and loses it where a subclass changes one of the
-    levels above ``key``.
+    levels above ``key``. With ``trace`` the kernel is one that keeps an event trace.
     """
     family = type(policy).__mro__
     named = next(i for i, c in enumerate(family) if "shape" in vars(c))
     changed = min(i for name in _LEVELS_ABOVE_KEY for i, c in enumerate(family) if name in vars(c))
     if changed < named:
         return None
+    if policy.shape == "in order" and not trace:
+        return in_order.InOrder(servers)
     if policy.shape == "shared":
         return sharing.Alike(servers)
     if policy.preemptive and policy.slope > 0:
@@ -125,8 +126,9 @@ class _Queue:
         classes: int,
         counted: tuple[int, int],
         raw_jobs: int = 0,
+        trace: bool = False,
     ) -> None:
-        kernel = kernel_for(policy, servers)
+        kernel = kernel_for(policy, servers, trace)
         if kernel is None:
             raise ValueError(
                 f"policy={policy.spec}: no compiled queue runs it on {servers} server(s); "
@@ -171,13 +173,9 @@ class _Queue:
         """Counted jobs still inside."""
         return int(self.kernel.books[OWED])
 
-    def open_window(self) -> None:
-        """Begin the time averages here."""
-        areas = (NUMBER_AREA, WORK_AREA, BUSY_AREA, ELAPSED)
-        self.kernel.books[list(areas)] = 0.0
-
     def close_window(self) -> None:
-        """End them here."""
+        """End the time averages here, and take them down."""
+        self.kernel.close_window()
         books, tally = self.kernel.books, self.tally
         tally.number_area = float(books[NUMBER_AREA])
         tally.work_area = float(books[WORK_AREA])
@@ -192,10 +190,10 @@ def _column(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def _compile(policy: Policy, servers: int) -> None:
+def _compile(policy: Policy, servers: int, trace: bool = False) -> None:
     """Call the kernel once with nothing to do, so that no measured time contains compilation."""
     nothing = JobTable.from_arrays(np.zeros(0), np.zeros(0))
-    queue = _Queue(policy, servers, 1, (0, 0))
+    queue = _Queue(policy, servers, 1, (0, 0), trace=trace)
     queue.feed(nothing, np.zeros(0), slice(0, 0), _NEVER)
     queue.rebase(0.0, 0.0)
 
@@ -241,7 +239,7 @@ def run_stream(
         queue.tally.seconds += time.perf_counter() - began
         for part, following in _parts(block, queue.sequence, (warmup, jobs), first_of_next):
             if queue.sequence == warmup:
-                queue.open_window()
+                queue.kernel.open_window()
             if queue.sequence < jobs:
                 _count_offered(queue, block, part, warmup)
             queue.feed(block, keys, part, following)
@@ -317,15 +315,15 @@ def run_table(
     -------
     Tally, Raw
     """
-    _compile(policy, servers)
+    _compile(policy, servers, trace)
     count = len(jobs)
-    queue = _Queue(policy, servers, classes, (warmup, count), raw_jobs=count)
+    queue = _Queue(policy, servers, classes, (warmup, count), raw_jobs=count, trace=trace)
     if trace:
         queue.events = np.empty((6 * count + 64, 5))
     keys = keys_of(policy, jobs)
     if warmup:
         queue.feed(jobs, keys, slice(0, warmup), float(jobs.arrival[warmup]))
-        queue.open_window()
+        queue.kernel.open_window()
     queue.tally.offered = float(jobs.size[warmup:].sum())
     queue.feed(jobs, keys, slice(warmup, count), math.inf)
     queue.close_window()

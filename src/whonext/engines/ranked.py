@@ -40,6 +40,7 @@ from whonext.engines.books import (
     WAITED,
     WAITING,
     WORK,
+    Kernel,
     advance,
     count_job,
     note,
@@ -286,7 +287,7 @@ def _rebase(
     books[WORK] = work
 
 
-class Ranked:
+class Ranked(Kernel):
     """A queue under a rule of fixed or falling ranks, and what it holds between two blocks of jobs.
 
     Parameters

@@ -37,6 +37,7 @@ from whonext.engines.books import (
     VIRTUAL,
     WAITING,
     WORK,
+    Kernel,
     advance,
     count_job,
     note,
@@ -331,7 +332,7 @@ def _rebase_rising(
         levels[level, LEVEL] -= key_shift
 
 
-class Alike:
+class Alike(Kernel):
     """Processor sharing, and what it holds between two blocks of jobs.
 
     Parameters
@@ -356,7 +357,7 @@ class Alike:
         _rebase_alike(self.heap, self.books, shift)
 
 
-class Rising:
+class Rising(Kernel):
     """One server under a rising rank, and what it holds between two blocks of jobs."""
 
     def __init__(self) -> None:

@@ -18,6 +18,7 @@ class Fcfs(Policy):
     """
 
     name = "fcfs"
+    shape = "in order"
 
     def key(self, jobs: Any) -> Any:
         return jobs.arrival
