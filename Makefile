@@ -25,7 +25,8 @@ GPU := $(shell nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU')
 REQUIREMENTS ?= $(if $(filter-out 0,$(GPU)),requirements.txt,requirements-cpu.txt)
 
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-PIP_INSTALL := $(PIP) install -qq --progress-bar off
+# Bytecode is left to the first import: half of the installation would be spent on files never used.
+PIP_INSTALL := $(PIP) install -qq --no-compile --progress-bar off
 LAB_FLAGS := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 SOURCES := $(shell find src -name '*.py')
