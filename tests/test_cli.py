@@ -249,7 +249,7 @@ def test_reproduce(run, monkeypatch, tmp_path):
     monkeypatch.setenv("WHONEXT_RESULTS", str(tmp_path))
     from whonext import experiments
 
-    monkeypatch.setattr(experiments, "_known", dict(experiments._known))
+    monkeypatch.setattr(experiments, "_known", experiments.registry())
 
     @experiments.experiment("nothing-much")
     def nothing_much(small=False):

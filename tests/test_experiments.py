@@ -20,7 +20,7 @@ def folder(monkeypatch, tmp_path):
 @pytest.fixture
 def made_up(monkeypatch):
     """An experiment for tests alone, which counts how often each step is computed."""
-    monkeypatch.setattr(experiments, "_known", dict(experiments._known))
+    monkeypatch.setattr(experiments, "_known", experiments.registry())
     computed = []
 
     @experiments.experiment("made-up", seed=7)
