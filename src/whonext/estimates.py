@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-__all__ = ["Honesty", "honesty", "interval"]
+__all__ = ["Honesty", "Score", "honesty", "interval", "standard_score"]
 
 #: Exceedances that each replication must have before a quantile gets an interval.
 ENOUGH = 10
@@ -48,6 +48,60 @@ def interval(values: Any, level: float = 0.95) -> tuple[float, float] | None:
         stats.t.ppf(0.5 + level / 2, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
     )
     return centre - half, centre + half
+
+
+@dataclass(frozen=True)
+class Score:
+    """How far replications are from a value that they should have on average.
+
+    Attributes
+    ----------
+    z
+        Their distance in standard errors, turned from Student's law into the standard normal one:
+        a mean whose interval of level L just reaches the value has the |z| of level L.
+    half_width
+        Half of their 95 % interval.
+    """
+
+    z: float
+    half_width: float
+
+
+def standard_score(values: Any, expected: float) -> Score:
+    """Distance of independent replications from the value expected.
+
+    Where they are normal around it, z is standard normal whatever their number, so that scores of
+    many simulations can be judged together.
+
+    Parameters
+    ----------
+    values : array of shape (replications,)
+        One estimate a replication; at least two.
+    expected
+        What theory says.
+
+    Raises
+    ------
+    ValueError
+        With fewer than two values.
+
+    Examples
+    --------
+    >>> round(standard_score([4.9, 5.0, 5.1], 4.751586).z, 3)
+    1.96
+    """
+    values = np.asarray(values, dtype=float)
+    bounds = interval(values)
+    if bounds is None:
+        raise ValueError(f"values={values}: at least two finite replications are needed")
+    distance = float(values.mean()) - expected
+    error = values.std(ddof=1) / math.sqrt(len(values))
+    if error == 0:
+        return Score(math.copysign(math.inf, distance) if distance else 0.0, 0.0)
+    beyond = stats.t.sf(abs(distance) / error, len(values) - 1)
+    return Score(
+        math.copysign(float(stats.norm.isf(beyond)), distance), (bounds[1] - bounds[0]) / 2
+    )
 
 
 @dataclass(frozen=True)
