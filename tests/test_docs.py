@@ -29,7 +29,9 @@ def glossary_entries() -> list[tuple[str, str]]:
 def terms_used(text: str) -> set[str]:
     """What a text's {term} roles point at."""
     targets = re.findall(r"\{term\}`([^`]+)`", text)
-    return {re.sub(r".*<(.+)>$", r"\1", target, flags=re.S).replace("\n", " ") for target in targets}
+    return {
+        re.sub(r".*<(.+)>$", r"\1", target, flags=re.S).replace("\n", " ") for target in targets
+    }
 
 
 def test_glossary_is_sorted_and_each_term_is_defined_once():
@@ -78,9 +80,81 @@ def test_no_page_cites_a_source_that_is_not_listed():
             assert not {key.strip() for key in group.split(",")} - keys, page.stem
 
 
-# The README.
+def test_every_module_of_rules_and_of_theory_has_its_place_in_the_reference():
+    described = "\n".join(page.read_text(encoding="utf-8") for page in BOOK.glob("api-*.md"))
+    for room in ("policies", "theory"):
+        for path in (ROOT / "src" / "whonext" / room).glob("[a-z]*.py"):
+            assert f"automodule:: whonext.{room}.{path.stem}\n" in described, path.name
 
 
-def readme_blocks(language: str) -> list[str]:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    return re.findall(rf"```{language}\n(.*?)```", text, re.S)
+# ------------------------------------------------------------------------------------------------
+# The README
+# ------------------------------------------------------------------------------------------------
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PYTHON_BLOCKS = re.findall(r"```python\n(.*?)```", README, re.S)
+COMMANDS = [
+    line.partition("#")[0].strip()
+    for block in re.findall(r"```bash\n(.*?)```", README, re.S)
+    for line in block.splitlines()
+]
+
+
+def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A reader's folder, with the README's own policy in it."""
+    place = tmp_path_factory.mktemp("reader")
+    (place / "patient.py").write_text(PYTHON_BLOCKS[0], encoding="utf-8")
+    return place
+
+
+def test_the_readme_policy_is_ten_lines_and_is_the_one_in_the_book():
+    lines = [line for line in PYTHON_BLOCKS[0].splitlines() if line.strip()]
+    assert lines[0] == "# patient.py"
+    assert len(lines[1:]) <= 10
+    page = (BOOK / "your-own-policy.md").read_text(encoding="utf-8")
+    assert "%%writefile patient.py\n" + PYTHON_BLOCKS[0].partition("\n")[2] in page
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("whonext ")])
+def test_the_commands_of_the_readme_run(command, folder):
+    words = command.split()
+    if words[1] == "simulate":
+        words += ["--jobs", "20000"]
+    done = run(["-m", *words], folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if "whonext.serving.server" in c])
+def test_the_server_of_the_readme_takes_its_arguments(command, folder):
+    done = run(command.split()[1:], folder)  # there is no model in the folder
+    assert done.returncode == 2
+    assert done.stderr.startswith("model='models/smollm2'"), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_python_of_the_readme_runs(folder):
+    done = run(["-c", PYTHON_BLOCKS[1].replace("1e6", "1e5")], folder)
+    assert done.returncode == 0, done.stderr
+    assert "sjf" in done.stdout
+
+
+def test_the_make_targets_of_the_readme_and_the_book_exist():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    texts = [README, *(page.read_text(encoding="utf-8") for page in PAGES)]
+    named = {name for text in texts for name in re.findall(r"(?:^|`)make ([a-z]+)", text, re.M)}
+    assert named
+    assert named <= targets
+
+
+def test_the_pictures_of_the_readme_are_there_and_small():
+    for path in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README):
+        assert (ROOT / path).is_file()
+        assert (ROOT / path).stat().st_size < 300_000
