@@ -245,12 +245,15 @@ class Summary:
     def quantile_ci(self, p: float) -> tuple[float, float] | None:
         """95 % interval of the ``p``-quantile over the replications.
 
-        ``None`` with fewer than two replications, or where one of them has fewer than ten jobs
-        beyond the quantile: with heavy tails, most replications may never have met the long job
-        that sets it, and an interval cannot speak of what has not come.
+        ``None`` with fewer than two replications, or where they are so short that fewer than ten
+        jobs of each lie beyond their quantile, or where one of them never came as far as the
+        quantile of all: with heavy tails most may never have met the long job that sets it, and
+        an interval cannot speak of what has not come.
         """
         centre = self.quantile(p)
-        enough = all(h.sum() * _exceedance(h, centre) >= ENOUGH for h in self._histograms)
+        enough = all(
+            h.sum() * (1 - p) >= ENOUGH and _exceedance(h, centre) > 0 for h in self._histograms
+        )
         bounds = interval([_quantile(h, p) for h in self._histograms]) if enough else None
         if bounds is None:
             return None
