@@ -143,6 +143,17 @@ class Raises(Policy):
         return jobs.arrival + {}["missing"]
 
 
+class OneServerOnly(Policy):
+    def bind(self, workload, servers):
+        if servers > 1:
+            raise ValueError(f"servers={servers}: this rule is for one")
+
+
+class NeverBinds(Policy):
+    def bind(self, workload, servers):
+        raise ValueError("load=0.8: too much for me")
+
+
 @pytest.mark.parametrize("name", sorted(registry))
 def test_the_rules_of_the_book_conform(name):
     report = check_policy(parse_policy(name), tables=9)
@@ -183,6 +194,16 @@ def test_each_fault_is_found_and_named(rule, name, words):
     found = failures(rule())
     assert name in found
     assert words in found[name]
+
+
+def test_a_rule_for_one_server_is_checked_on_one():
+    assert not failures(OneServerOnly())
+
+
+def test_a_rule_that_takes_no_workload_is_named():
+    assert failures(NeverBinds()) == {
+        "bind takes a workload of three classes": "load=0.8: too much for me"
+    }
 
 
 def test_idling_is_allowed_where_it_is_declared():
