@@ -55,6 +55,8 @@ ONE_SERVER = ("fcfs", "lcfs", "lcfs-pr", "sjf", "ljf", "psjf", "srpt", "lrpt", "
 NEEDS_NO_SECOND_MOMENT = ("lcfs-pr", "psjf", "srpt", "fb", "ps")
 WEIGHTED = ("priority", "priority-pr", "c-mu", "wspt")
 BY_PREDICTION = ("sjf:by=prediction", "wspt:by=prediction")
+ERRORS = "lognormal:sigma=1"  # a prediction is off by a factor of e, more or less
+BY_CLASS = ("priority", "priority-pr", "c-mu")
 
 
 def _one(law: str, **settings: Any) -> Workload:
@@ -151,18 +153,14 @@ def cases() -> list[Case]:
         for law in LAWS.values():
             out += [Case(policy, "one", law, load) for policy in ONE_SERVER]
             out += [Case(policy, "two", law, load) for policy in WEIGHTED]
-            out += [
-                Case(p, "one", law, load, prediction="lognormal:sigma=1") for p in BY_PREDICTION
-            ]
+            out += [Case(p, "one", law, load, prediction=ERRORS) for p in BY_PREDICTION]
             out.append(Case("ps", "one", law, load, servers=3))
         out += [Case(policy, "one", HEAVY, load) for policy in NEEDS_NO_SECOND_MOMENT]
         out += [Case(policy, "three", "", load) for policy in (*ONE_SERVER, *WEIGHTED)]
-        out.append(Case(BY_PREDICTION[1], "three", "", load, prediction="lognormal:sigma=1"))
+        out.append(Case(BY_PREDICTION[1], "three", "", load, prediction=ERRORS))
         for servers in (2, 8):
             out += [Case(p, "one", "exp:1", load, servers) for p in ("fcfs", "lcfs", "lcfs-pr")]
-            out += [
-                Case(p, "alike", "", load, servers) for p in ("priority", "priority-pr", "c-mu")
-            ]
+            out += [Case(p, "alike", "", load, servers) for p in BY_CLASS]
         out += [Case(p, "one", "exp:1", load, arrivals="batch:3") for p in ("fcfs", "lcfs")]
     return out
 
@@ -264,10 +262,10 @@ def _cell(name: str, theory: float | None, values: np.ndarray) -> dict[str, Any]
 def judge(runs: Iterable[dict[str, Any]], alarm: float = ALARM) -> dict[str, Any]:
     """Say whether all cells together look like noise around theory.
 
-    Three tests share the false alarms. The largest of all \\|z\\|, after Bonferroni, for one cell
-    that is far off; it needs no independence. The sum of the squares over the runs (one cell each:
-    all jobs), for many that are a little off, or for intervals that are too wide. Their plain sum,
-    for a small bias in all.
+    Three tests share the false alarms. The largest z in absolute value, after Bonferroni, is for
+    one cell that is far off; it needs no independence. The sum of the squares over the runs (one
+    cell of each: all jobs) is for many that are a little off, and for intervals that are too wide.
+    Their plain sum is for a small bias in all.
 
     Parameters
     ----------
