@@ -29,7 +29,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +121,7 @@ class ServingConfig:
 
     policy: str | Policy = "fcfs"
     policy_file: str | None = None
-    classes: Sequence[ServedClass] = field(default=())
+    classes: Sequence[Any] = ()
     cost: str = "one"
     events: str | None = None
     steps: str | None = None

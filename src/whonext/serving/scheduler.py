@@ -388,6 +388,8 @@ class PolicyQueue(RequestQueue):
     def log_step(self, row: tuple[Any, ...]) -> None:
         """Note a finished step: :data:`STEP_COLUMNS` without the time."""
         self._steps.add((self.now, *row))
+        if not self._entries:
+            self.flush()
 
     @property
     def logs_steps(self) -> bool:
