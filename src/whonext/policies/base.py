@@ -3,7 +3,7 @@
 1. ``key``: a number for each job, fixed at its arrival; the lowest goes first.
 2. ``choose``: the waiting job to start next.
 3. ``allocate``: which jobs are served now, at what rates, and until when at the latest.
-4. routing between endpoints (:mod:`whonext.engines.routing`).
+4. routing: which endpoint a job joins, where there are several.
 
 A rule states the highest level that it can. Engines use the level they can make fast, and the
 reference engine uses ``allocate`` alone, so that the two can be held against each other.
