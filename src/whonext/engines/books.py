@@ -1,4 +1,4 @@
-"""What the compiled queues share: rows, books, a heap, the statistics and the event trace.
+"""What the compiled queues share: books, a heap, the statistics and the event trace.
 
 Numba's cache of compiled code notices a change in the file of a kernel, not in the files that the
 kernel calls: after a change here, `make clean` removes the caches.
@@ -27,9 +27,9 @@ from whonext.results import (
 
 __all__ = ["Kernel", "advance", "bin_of", "count_job", "note", "pop", "push", "with_room"]
 
-# Columns of a row.
-RANK, SEQUENCE, TIME, WAITED, SIZE, LEFT, KIND, STARTED = range(8)
-FIELDS = 8  # TIME: when it joined the waiting rows, or, in service, when it will finish
+# Columns of a waiting job in the heap; SLOT is its row among the jobs inside.
+RANK, SEQUENCE, SLOT = range(3)
+HEAP_COLUMNS = 3
 
 #: Jobs that a queue may hold, so that a run ends with a message before it fills the memory.
 MOST_INSIDE = 20_000_000
@@ -65,9 +65,35 @@ class Kernel:
     ----------
     books : array
         Clock, areas and counters, in the columns named above.
+    heap : array (room, 3)
+        Waiting jobs by rank.
+    jobs : array (room, columns)
+        What is known of each job inside, in a row that it keeps until it leaves.
+    free : array of int (room,)
+        A stack of the rows not in use; of its entries, the last as many as are inside mean nothing.
     """
 
-    books: np.ndarray
+    def __init__(self, columns: int) -> None:
+        self.books = np.zeros(BOOKS)
+        self.heap = np.zeros((0, HEAP_COLUMNS))
+        self.jobs = np.zeros((0, columns))
+        self.free = np.zeros(0, dtype=np.int64)
+
+    @property
+    def inside(self) -> int:
+        """Jobs in the system."""
+        return int(self.books[BUSY] + self.books[WAITING])
+
+    def make_room(self, coming: int) -> None:
+        """Let ``coming`` more jobs in."""
+        had, inside = len(self.jobs), self.inside
+        self.jobs = with_room(self.jobs, inside + coming)
+        self.heap = with_room(self.heap, inside + coming)
+        now = len(self.jobs)
+        if now > had:
+            unused = self.free[: had - inside]
+            beyond = np.zeros(inside, dtype=np.int64)
+            self.free = np.concatenate([np.arange(had, now), unused, beyond])
 
     def serve(self, arrival: np.ndarray, *rest: Any) -> None:
         """Run the jobs of one block, up to and including its last arrival."""
@@ -138,27 +164,25 @@ def count_job(
 
 
 @jit
-def push(heap: np.ndarray, length: int, row: np.ndarray) -> None:
-    """Put ``row`` on the heap of ``length`` rows."""
+def push(heap: np.ndarray, length: int, rank: float, sequence: float, slot: int) -> None:
+    """Put a job on the heap of ``length`` jobs."""
     place = length
-    rank, sequence = row[RANK], row[SEQUENCE]
     while place > 0:
         parent = (place - 1) >> 1
         above = heap[parent, RANK]
         if above < rank or (above == rank and heap[parent, SEQUENCE] < sequence):
             break
-        for field in range(FIELDS):
-            heap[place, field] = heap[parent, field]
+        for column in range(HEAP_COLUMNS):
+            heap[place, column] = heap[parent, column]
         place = parent
-    for field in range(FIELDS):
-        heap[place, field] = row[field]
+    heap[place, RANK] = rank
+    heap[place, SEQUENCE] = sequence
+    heap[place, SLOT] = slot
 
 
 @jit
-def pop(heap: np.ndarray, length: int, row: np.ndarray) -> None:
-    """Move the first row of the heap of ``length`` rows into ``row``."""
-    for field in range(FIELDS):
-        row[field] = heap[0, field]
+def pop(heap: np.ndarray, length: int) -> None:
+    """Drop the first job of the heap of ``length`` jobs."""
     last = length - 1
     rank, sequence = heap[last, RANK], heap[last, SEQUENCE]
     place = 0
@@ -177,11 +201,11 @@ def pop(heap: np.ndarray, length: int, row: np.ndarray) -> None:
         below = heap[child, RANK]
         if rank < below or (rank == below and sequence < heap[child, SEQUENCE]):
             break
-        for field in range(FIELDS):
-            heap[place, field] = heap[child, field]
+        for column in range(HEAP_COLUMNS):
+            heap[place, column] = heap[child, column]
         place = child
-    for field in range(FIELDS):
-        heap[place, field] = heap[last, field]
+    for column in range(HEAP_COLUMNS):
+        heap[place, column] = heap[last, column]
 
 
 @jit

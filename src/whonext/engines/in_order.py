@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from whonext.engines.books import (
-    BOOKS,
     BUSY_AREA,
     CLOCK,
     ELAPSED,
@@ -108,22 +107,23 @@ class InOrder(Kernel):
     """
 
     def __init__(self, servers: int) -> None:
-        self.books = np.zeros(BOOKS)
+        super().__init__(columns=0)
         self.free_at = np.zeros(servers)
         self.ring = np.zeros((1 << 12, 2))
         self.ends = np.zeros(2, dtype=np.int64)
 
     def serve(self, arrival: np.ndarray, *rest: Any) -> None:
         """Run the jobs of one block; the arguments are those of the kernel up to ``events``."""
-        self._make_room(len(arrival))
+        self.make_room(len(arrival))
         _serve(arrival, *rest, self.books, self.free_at, self.ring, self.ends)
 
-    def _inside(self) -> np.ndarray:
+    def _rows(self) -> np.ndarray:
         """Rows of the ring that hold jobs, some of which may have left."""
         return self.ring[np.arange(*self.ends) & (len(self.ring) - 1)]
 
-    def _make_room(self, coming: int) -> None:
-        inside = self._inside()
+    def make_room(self, coming: int) -> None:
+        """Let ``coming`` more jobs in."""
+        inside = self._rows()
         needed = 1 << (len(inside) + coming).bit_length()  # a power of two, for the ring's mask
         if needed > len(self.ring):
             self.ring = with_room(inside, needed)[:needed]
@@ -148,7 +148,7 @@ class InOrder(Kernel):
 
     def _ahead(self) -> dict[int, float]:
         """What the jobs inside will yet add to the areas."""
-        inside = self._inside()
+        inside = self._rows()
         finish, size = inside[inside[:, 0] > self.books[CLOCK]].T
         time = finish - self.books[CLOCK]
         served = np.minimum(time, size)  # service to come

@@ -19,4 +19,4 @@ else:
 
     def jit(function: Any) -> Any:
         """Compile the kernel at its first call, and keep the result on disk."""
-        return njit(cache=True)(function)
+        return njit(cache=True, error_model="numpy")(function)

@@ -22,18 +22,14 @@ import numpy as np
 
 from whonext.engines.books import (
     ARRIVE,
-    BOOKS,
     BUSY,
     CLOCK,
-    FIELDS,
     FINISH,
-    KIND,
     OWED,
     RANK,
     SEQUENCE,
-    SIZE,
+    SLOT,
     START,
-    TIME,
     VIRTUAL,
     WAITING,
     WORK,
@@ -49,8 +45,9 @@ from whonext.engines.jit import jit
 
 __all__ = ["Alike", "Rising"]
 
-# A job of a level: END is the rank at which it leaves; children of the skew heap, -1 for none.
-END, FIRST, SECOND = RANK, 3, 5
+# Columns of a job inside. Under rising ranks: its rank at the end, its place in the run (-1 for an
+# unused row), and its two children in the skew heap of its level (-1 for none).
+TIME, SIZE, KIND, END, PLACE, FIRST, SECOND = range(7)
 # Columns of a level.
 LEVEL, ROOT, JOBS = range(3)
 
@@ -58,7 +55,7 @@ LEVEL, ROOT, JOBS = range(3)
 @jit
 def _leave(
     arrived: float,
-    sequence: int,
+    sequence: float,
     kind: int,
     size: float,
     finish: float,
@@ -78,7 +75,7 @@ def _leave(
         books[OWED] -= 1
         count_job(moments, histograms, kind, waited, size)
     if response.shape[0] > 0:
-        response[sequence] = waited + size
+        response[int(sequence)] = waited + size
     if events.shape[0] > 0:
         note(events, books, finish, FINISH, sequence, -1)
 
@@ -100,17 +97,19 @@ def _serve_alike(
     books: np.ndarray,
     servers: int,
     heap: np.ndarray,
+    jobs: np.ndarray,
+    free: np.ndarray,
 ) -> None:
-    """Run a block under processor sharing. Rows of ``heap``: RANK is the clock's value at the end.
+    """Run a block under processor sharing; the rank in the heap is the clock's value at the end.
 
     ``key`` is not used; the other arguments are as for the kernel for fixed ranks.
     """
-    row = np.zeros(FIELDS)
-    jobs = arrival.shape[0]
+    coming = arrival.shape[0]
+    slots = free.shape[0]
     drain = following == math.inf
     index = 0
-    while index < jobs or (drain and books[BUSY] > 0):
-        now = arrival[index] if index < jobs else math.inf
+    while index < coming or (drain and books[BUSY] > 0):
+        now = arrival[index] if index < coming else math.inf
         while books[BUSY] > 0:
             present = int(books[BUSY] + books[WAITING])
             rate = books[BUSY] / present
@@ -119,16 +118,18 @@ def _serve_alike(
                 books[VIRTUAL] += (now - books[CLOCK]) * rate
                 break
             advance(books, finish)
-            pop(heap, present, row)
+            rank, sequence, slot = heap[0, RANK], heap[0, SEQUENCE], int(heap[0, SLOT])
+            pop(heap, present)
+            free[slots - present] = slot
             present -= 1
-            books[VIRTUAL] = row[RANK] if present > 0 else 0.0
+            books[VIRTUAL] = rank if present > 0 else 0.0
             books[BUSY] = min(present, servers)
             books[WAITING] = present - books[BUSY]
             _leave(
-                row[TIME],
-                int(row[SEQUENCE]),
-                int(row[KIND]),
-                row[SIZE],
+                jobs[slot, TIME],
+                sequence,
+                int(jobs[slot, KIND]),
+                jobs[slot, SIZE],
                 finish,
                 counted_from,
                 counted_to,
@@ -138,19 +139,18 @@ def _serve_alike(
                 events,
                 books,
             )
-        if index >= jobs:
+        if index >= coming:
             continue
         advance(books, now)
-        sequence = first_sequence + index
+        sequence = float(first_sequence + index)
         if counted_from <= sequence < counted_to:
             books[OWED] += 1
         present = int(books[BUSY] + books[WAITING])
-        row[RANK] = books[VIRTUAL] + size[index]
-        row[SEQUENCE] = sequence
-        row[TIME] = now
-        row[SIZE] = size[index]
-        row[KIND] = kind[index]
-        push(heap, present, row)
+        slot = free[slots - present - 1]
+        jobs[slot, TIME] = now
+        jobs[slot, SIZE] = size[index]
+        jobs[slot, KIND] = kind[index]
+        push(heap, present, books[VIRTUAL] + size[index], sequence, slot)
         books[WORK] += size[index]
         books[BUSY] = min(present + 1, servers)
         books[WAITING] = present + 1 - books[BUSY]
@@ -161,11 +161,11 @@ def _serve_alike(
 
 
 @jit
-def _rebase_alike(heap: np.ndarray, books: np.ndarray, shift: float) -> None:
+def _rebase_alike(heap: np.ndarray, jobs: np.ndarray, books: np.ndarray, shift: float) -> None:
     """Move the origins of time and of the shared clock."""
     books[CLOCK] -= shift
     for place in range(int(books[BUSY] + books[WAITING])):
-        heap[place, TIME] -= shift
+        jobs[int(heap[place, SLOT]), TIME] -= shift
         heap[place, RANK] -= books[VIRTUAL]
     books[VIRTUAL] = 0.0
 
@@ -174,7 +174,7 @@ def _rebase_alike(heap: np.ndarray, books: np.ndarray, shift: float) -> None:
 def _before(nodes: np.ndarray, a: int, b: int) -> bool:
     """Whether job ``a`` leaves before job ``b`` of the same level."""
     return nodes[a, END] < nodes[b, END] or (
-        nodes[a, END] == nodes[b, END] and nodes[a, SEQUENCE] < nodes[b, SEQUENCE]
+        nodes[a, END] == nodes[b, END] and nodes[a, PLACE] < nodes[b, PLACE]
     )
 
 
@@ -225,11 +225,11 @@ def _serve_rising(
     ``free`` is a stack of unused nodes, of which the first ``len(free) - jobs inside`` count. The
     other arguments are as for the kernel for fixed ranks.
     """
-    jobs = arrival.shape[0]
+    coming = arrival.shape[0]
     drain = following == math.inf
     index = 0
-    while index < jobs or (drain and depth > 0):
-        now = arrival[index] if index < jobs else math.inf
+    while index < coming or (drain and depth > 0):
+        now = arrival[index] if index < coming else math.inf
         while depth > 0:
             top = depth - 1
             sharing = levels[top, JOBS]
@@ -262,7 +262,7 @@ def _serve_rising(
             free[len(free) - inside - 1] = root
             _leave(
                 nodes[root, TIME],
-                int(nodes[root, SEQUENCE]),
+                nodes[root, PLACE],
                 int(nodes[root, KIND]),
                 nodes[root, SIZE],
                 moment,
@@ -274,17 +274,17 @@ def _serve_rising(
                 events,
                 books,
             )
-            nodes[root, SEQUENCE] = -1
-        if index >= jobs:
+            nodes[root, PLACE] = -1
+        if index >= coming:
             continue
         advance(books, now)
-        sequence = first_sequence + index
+        sequence = float(first_sequence + index)
         if counted_from <= sequence < counted_to:
             books[OWED] += 1
         inside = int(books[BUSY] + books[WAITING])
         node = free[len(free) - inside - 1]
         nodes[node, END] = key[index] + size[index]
-        nodes[node, SEQUENCE] = sequence
+        nodes[node, PLACE] = sequence
         nodes[node, TIME] = now
         nodes[node, SIZE] = size[index]
         nodes[node, KIND] = kind[index]
@@ -325,7 +325,7 @@ def _rebase_rising(
     """Move the origins of time and of the ranks."""
     books[CLOCK] -= shift
     for node in range(nodes.shape[0]):
-        if nodes[node, SEQUENCE] >= 0:
+        if nodes[node, PLACE] >= 0:
             nodes[node, TIME] -= shift
             nodes[node, END] -= key_shift
     for level in range(depth):
@@ -333,7 +333,7 @@ def _rebase_rising(
 
 
 class Alike(Kernel):
-    """Processor sharing, and what it holds between two blocks of jobs.
+    """Processor sharing.
 
     Parameters
     ----------
@@ -342,51 +342,41 @@ class Alike(Kernel):
     """
 
     def __init__(self, servers: int) -> None:
+        super().__init__(columns=3)
         self.servers = servers
-        self.heap = np.zeros((1 << 12, FIELDS))
-        self.books = np.zeros(BOOKS)
 
     def serve(self, arrival: np.ndarray, *rest: Any) -> None:
         """Run the jobs of one block; the arguments are those of the kernel up to ``events``."""
-        inside = int(self.books[BUSY] + self.books[WAITING])
-        self.heap = with_room(self.heap, inside + len(arrival))
-        _serve_alike(arrival, *rest, self.books, self.servers, self.heap)
+        self.make_room(len(arrival))
+        _serve_alike(arrival, *rest, self.books, self.servers, self.heap, self.jobs, self.free)
 
     def rebase(self, shift: float, key_shift: float) -> None:  # noqa: ARG002 - as for all kernels
         """Move the origin of time."""
-        _rebase_alike(self.heap, self.books, shift)
+        _rebase_alike(self.heap, self.jobs, self.books, shift)
 
 
 class Rising(Kernel):
-    """One server under a rising rank, and what it holds between two blocks of jobs."""
+    """One server under a rising rank."""
 
     def __init__(self) -> None:
-        self.books = np.zeros(BOOKS)
-        self.depth = 0
-        self.nodes = np.zeros((0, FIELDS))
+        super().__init__(columns=7)
         self.levels = np.zeros((0, 3))
-        self.free = np.zeros(0, dtype=np.int64)
+        self.depth = 0
+
+    def make_room(self, coming: int) -> None:
+        """Let ``coming`` more jobs in."""
+        had = len(self.jobs)
+        super().make_room(coming)
+        self.jobs[had:, PLACE] = -1
+        self.levels = with_room(self.levels, self.inside + coming)
 
     def serve(self, arrival: np.ndarray, *rest: Any) -> None:
         """Run the jobs of one block; the arguments are those of the kernel up to ``events``."""
-        inside = int(self.books[BUSY] + self.books[WAITING])
-        self._make_room(inside, inside + len(arrival))
+        self.make_room(len(arrival))
         self.depth = _serve_rising(
-            arrival, *rest, self.books, self.nodes, self.free, self.levels, self.depth
+            arrival, *rest, self.books, self.jobs, self.free, self.levels, self.depth
         )
-
-    def _make_room(self, inside: int, needed: int) -> None:
-        had = len(self.nodes)
-        self.nodes = with_room(self.nodes, needed)
-        self.levels = with_room(self.levels, needed)
-        new = len(self.nodes)
-        if new > had:  # unused nodes come first in the stack
-            self.nodes[had:, SEQUENCE] = -1
-            unused = self.free[: had - inside]
-            self.free = np.concatenate(
-                [np.arange(had, new), unused, np.zeros(inside, dtype=np.int64)]
-            )
 
     def rebase(self, shift: float, key_shift: float) -> None:
         """Move the origins of time and of the ranks."""
-        _rebase_rising(self.nodes, self.levels, self.depth, self.books, shift, key_shift)
+        _rebase_rising(self.jobs, self.levels, self.depth, self.books, shift, key_shift)
