@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from whonext.estimates import JobsNeeded
     from whonext.results import Result, Summary
     from whonext.workload import Workload
 
@@ -256,10 +257,18 @@ def _add_simulate(commands: Any) -> None:
         "whonext simulate wspt --load 0.85 --classes classes.toml --json",
         "whonext simulate mymodule:MyPolicy --servers 4 --load 0.9 --size pareto:alpha=2.5",
         "whonext simulate srpt --trace mine.csv",
+        "whonext simulate srpt --load 0.8 --size exp:1 --precision 0.01",
     )
     parser.add_argument("policy", metavar="POLICY", help=_POLICY_HELP)
     _add_workload(parser, trace=True)
     _add_run(parser)
+    parser.add_argument_group("how many jobs for ±1 % of P99.9?").add_argument(
+        "--precision",
+        type=_number,
+        metavar="PART",
+        help="say how many jobs would bring the intervals of the mean, p99 and p99.9 of the "
+        "response time down to this part of them, with this run as the pilot: 0.01 is ±1 %%",
+    )
     _add_json(parser)
 
 
@@ -422,10 +431,28 @@ def _simulate(words: argparse.Namespace) -> None:
     policy = parse_policy(words.policy)
     workload = _workload(words)
     result = simulate(policy, workload, **_settings(words, workload))
+    plan = _plan(result, words.precision) if words.precision is not None else {}
     if words.json:
-        _print_json(result.to_dict())
-    else:
-        _print_result(result)
+        needed = {name: vars(each) for name, each in plan.items()}
+        _print_json(result.to_dict() | ({"jobs_needed": needed} if plan else {}))
+        return
+    _print_result(result)
+    if plan:
+        print(f"\njobs for ±{100 * words.precision:.4g} % of the response time's")
+    for name, each in plan.items():
+        if each.jobs is None or each.range95 is None:
+            print(f"{name}: {each.reason}")
+        else:
+            low, high = each.range95
+            print(f"{name}: {each.jobs:,}, 95 % interval [{low:,}, {high:,}]")
+
+
+def _plan(result: Result, precision: float) -> dict[str, JobsNeeded]:
+    """Jobs needed for the mean and two quantiles, by name."""
+    from whonext.estimates import jobs_needed
+
+    quantiles = {"mean": None, "p99": 0.99, "p99.9": 0.999}
+    return {name: jobs_needed(result, precision, p) for name, p in quantiles.items()}
 
 
 def _theory(words: argparse.Namespace) -> None:

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-__all__ = ["Honesty", "Score", "honesty", "interval", "standard_score"]
+__all__ = [
+    "Honesty",
+    "JobsNeeded",
+    "Score",
+    "honesty",
+    "interval",
+    "jobs_needed",
+    "standard_score",
+]
 
 #: Exceedances that each replication must have before a quantile gets an interval.
 ENOUGH = 10
@@ -185,3 +193,104 @@ def honesty(policy: Any, size: Any, servers: int, busy_servers: float) -> dict[s
         "number": Honesty(response.no_mean, response.no_interval),
         "work": judge("V", 2, 3),  # a job in service brings its residual life
     }
+
+
+@dataclass(frozen=True)
+class JobsNeeded:
+    """How many jobs bring an interval down to a wanted width.
+
+    Attributes
+    ----------
+    jobs
+        Jobs in all, in as many replications as the pilot had; ``None`` where there is no answer.
+    range95
+        95 % interval of that number: ten replications know their own spread only so well.
+    reason
+        Why there is no answer.
+    """
+
+    jobs: int | None = None
+    range95: tuple[int, int] | None = None
+    reason: str | None = None
+
+
+def jobs_needed(
+    pilot: Any, precision: float = 0.01, quantile: float | None = None, measure: str = "response"
+) -> JobsNeeded:
+    """How many jobs until a mean or a quantile is known to within a part of itself?
+
+    The half-width of an interval falls as one over the root of the number of jobs, so a short run
+    tells how long a long one must be.
+
+    Parameters
+    ----------
+    pilot : Result
+        A short run of the same simulation. The longer it is, the better the answer.
+    precision
+        Half of the 95 % interval, as a part of the value: 0.01 for plus or minus 1 %.
+    quantile
+        Which quantile; the mean by default.
+    measure
+        ``"response"``, ``"waiting"`` or ``"slowdown"``.
+
+    Returns
+    -------
+    JobsNeeded
+
+    Raises
+    ------
+    ValueError
+        If the precision is not positive, the quantile not in (0, 1) or the measure unknown.
+
+    Examples
+    --------
+    How many jobs for plus or minus 1 % of the 99.9 % quantile?
+
+    >>> from whonext import Exponential, Workload, simulate
+    >>> pilot = simulate("fcfs", Workload(Exponential(1), load=0.5), jobs=500_000)
+    >>> needed = jobs_needed(pilot, 0.01, quantile=0.999)
+    >>> needed.range95[0] < needed.jobs < needed.range95[1]
+    True
+    >>> jobs_needed(simulate("fcfs", Workload("pareto:alpha=2.5", load=0.5), jobs=20_000)).reason
+    'Var T is infinite, so no normal interval: E[S^3] of pareto:alpha=2.5,low=1 is infinite; ...
+    """
+    if not (math.isfinite(precision) and precision > 0):
+        raise ValueError(f"precision={precision}: must be a positive, finite number; 0.01 is 1 %")
+    if measure not in ("response", "waiting", "slowdown"):
+        raise ValueError(f"measure={measure!r}: choose response, waiting or slowdown")
+    summary = getattr(pilot, measure)
+    replications = len(pilot.tallies)
+    if quantile is None:
+        value, bounds, reason = summary.mean, summary.ci95, summary.reason
+    else:
+        value, bounds = summary.quantile(quantile), summary.quantile_ci(quantile)
+        reason = _too_short(pilot, summary, quantile)
+    if replications < 2:
+        return JobsNeeded(reason="the pilot is one run: its spread over replications is unknown")
+    if bounds is None or value is None:
+        return JobsNeeded(reason=reason)
+    if value <= 0:
+        return JobsNeeded(reason="the value is 0: no interval is a part of it")
+    # A quantile's interval may be cut off at 0, so its upper half is what is measured.
+    needed = pilot.jobs * ((bounds[1] - value) / (precision * value)) ** 2
+    freedom = replications - 1
+    low, high = (freedom / stats.chi2.ppf(p, freedom) for p in (0.975, 0.025))
+    return JobsNeeded(_whole(needed), (_whole(needed * low), _whole(needed * high)))
+
+
+def _whole(jobs: float) -> int:
+    """Two digits are all that is known, and more jobs do no harm."""
+    if jobs <= 0:
+        return 1
+    step = 10 ** max(math.floor(math.log10(jobs)) - 1, 0)
+    return math.ceil(jobs / step) * step
+
+
+def _too_short(pilot: Any, summary: Any, quantile: float) -> str:
+    """Say how long the pilot should have been: twice what the quantile has at the least."""
+    counted = max(summary.count / pilot.jobs, 0.01)
+    least = _whole(2 * len(pilot.tallies) * ENOUGH / ((1 - quantile) * counted))
+    return (
+        f"in some replication fewer than {ENOUGH} jobs lie beyond the {quantile:g} quantile: "
+        f"make the pilot {max(least, 2 * pilot.jobs):,} jobs or more"
+    )

@@ -7,6 +7,7 @@ the one that would have been given is looked at all the same: to show why it is 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -206,9 +207,7 @@ def coverage(small: bool = False) -> dict[str, Any]:
         parts = []
         for first in range(0, repeats, chunk):
             step = f"{case.policy} {case.law} {first} {chunk} jobs={jobs}"
-            parts.append(
-                kept(step, lambda case=case, first=first: trials(case, first, chunk, jobs))
-            )
+            parts.append(kept(step, partial(trials, case, first, chunk, jobs)))
         found = {name: [each for part in parts for each in part[name]] for name in parts[0]}
         rows.append(summarise(case, found))
     return {

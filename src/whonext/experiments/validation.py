@@ -13,6 +13,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -323,5 +324,5 @@ def validation(small: bool = False) -> dict[str, Any]:
     for case in chosen:
         jobs = 200_000 if small else JOBS[case.load]
         step = f"{case.name} jobs={jobs}"
-        runs.append(kept(step, lambda case=case, jobs=jobs: measure(case, jobs)))
+        runs.append(kept(step, partial(measure, case, jobs)))
     return {"laws": LAWS | {"Pareto": HEAVY}, "runs": runs, "verdict": judge(runs)}
