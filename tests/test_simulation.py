@@ -51,6 +51,7 @@ CASES = [
     ("fcfs", Exponential(1), 0.5, 1, 2.0),
     ("fcfs", Exponential(1), 0.8, 1, 5.0),
     ("lcfs", Exponential(1), 0.8, 1, 5.0),
+    ("random", Exponential(1), 0.8, 1, 5.0),
     ("lcfs-pr", Exponential(1), 0.8, 1, 5.0),
     ("sjf", Exponential(1), 0.8, 1, 2.88222),
     ("psjf", Exponential(1), 0.8, 1, 2.65890),
@@ -135,7 +136,7 @@ def test_size_blind_waits_conserve_the_class_weighted_sum() -> None:
     classes = [JobClass("a", 0.6, Exponential(1)), JobClass("b", 0.4, Exponential(2))]
     workload = Workload(classes=classes, load=0.8)
     sums = []
-    for rule in ("fcfs", "lcfs", "priority", "priority:order=b>a", "c-mu"):
+    for rule in ("fcfs", "lcfs", "random", "priority", "priority:order=b>a", "c-mu"):
         parts = simulate(rule, workload, jobs=2_000_000, seed=4).per_class
         sums.append(0.6 * 1 * parts["a"].waiting.mean + 0.4 * 2 * parts["b"].waiting.mean)
     assert max(sums) / min(sums) < 1.02
@@ -173,12 +174,12 @@ def test_policies_see_the_same_jobs() -> None:
 def test_streaming_equals_the_table_across_blocks() -> None:
     """Rebased clocks and block borders leave no trace."""
     jobs = BLOCK + 5_000
-    for rule in ("fcfs", "lcfs", "sjf", "srpt"):
+    for rule in ("fcfs", "lcfs", "random", "sjf", "srpt", "ps", "fb"):
         workload = Workload(Exponential(1), load=0.9, prediction="exact")
         streamed = simulate(rule, workload, jobs=jobs, seed=3, replications=1, warmup=0)
         seed = np.random.SeedSequence(3).spawn(1)[0]
         table = workload.table(jobs + 2_000, seed)
-        whole = simulate(rule, Workload.from_table(table), trace=True).jobs_table
+        whole = simulate(rule, Workload.from_table(table), seed=3, trace=True).jobs_table
         mine = whole.response[:jobs]
         assert streamed.response.count == jobs
         assert streamed.response.sample_mean == pytest.approx(mine.mean(), rel=1e-9)

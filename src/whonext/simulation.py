@@ -16,7 +16,7 @@ from whonext.engines import queue
 from whonext.estimates import Honesty, honesty
 from whonext.policies import Policy, parse_policy
 from whonext.results import Comparison, Result, Tally
-from whonext.workload import JobTable, Workload
+from whonext.workload import JobTable, Workload, random_stream
 
 __all__ = ["compare", "simulate"]
 
@@ -120,7 +120,9 @@ def simulate(
         "weights": [c.weight for c in workload.classes],
     }
     if fixed or trace or horizon is not None:
-        table = _table(workload, jobs, seed, servers, horizon)
+        source = np.random.SeedSequence(seed).spawn(1)[0]
+        table = _table(workload, jobs, source, servers, horizon)
+        rule.seed(random_stream(source, "policy"))
         warmup = _whole("warmup", warmup or 0, 0, len(table) - 1)
         tally, extra = _run_table(rule, table, servers, workload, warmup, engine, trace, horizon)
         reason = "the jobs are fixed: one run is all there is" if fixed else None
@@ -197,10 +199,13 @@ def _honest(
 
 
 def _table(
-    workload: Workload, jobs: int, seed: int, servers: int, horizon: float | None
+    workload: Workload,
+    jobs: int,
+    source: np.random.SeedSequence,
+    servers: int,
+    horizon: float | None,
 ) -> JobTable:
     """The jobs of a run that keeps them all."""
-    source = np.random.SeedSequence(seed).spawn(1)[0]
     if horizon is None:
         return workload.table(jobs, source, servers)
     jobs = math.ceil(workload.rate(servers) * horizon * 1.2) + 100
@@ -314,6 +319,7 @@ def _one_reference(
     from whonext.engines.reference import run_reference
 
     table = workload.table(jobs + jobs // 10 + 100, seed, servers)
+    rule.seed(random_stream(seed, "policy"))
     began = time.perf_counter()
     response, _ = run_reference(rule, table, servers, progress=progress)
     waiting = np.maximum(response - table.size, 0)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from whonext.engines import in_order, ranked, sharing
+from whonext.engines import in_order, lottery, ranked, sharing
 from whonext.engines.books import (
     BUSY_AREA,
     ELAPSED,
@@ -23,7 +23,7 @@ from whonext.engines.books import (
 )
 from whonext.policies.base import Policy, Visible
 from whonext.results import Tally
-from whonext.workload import BLOCK, JobTable
+from whonext.workload import BLOCK, JobTable, random_stream
 
 __all__ = ["Raw", "kernel_for", "run_stream", "run_table"]
 
@@ -63,6 +63,8 @@ def kernel_for(policy: Policy, servers: int, trace: bool = False) -> Kernel | No
         return None
     if policy.shape == "in order" and not trace:
         return in_order.InOrder(servers)
+    if policy.shape == "lottery":
+        return lottery.Lottery(servers, policy.draws)  # type: ignore[attr-defined]
     if policy.shape == "shared":
         return sharing.Alike(servers)
     if policy.preemptive and policy.slope > 0:
@@ -226,6 +228,7 @@ def run_stream(
         Called with the number of jobs done since the last call.
     """
     _compile(policy, servers)
+    policy.seed(random_stream(seed, "policy"))
     queue = _Queue(policy, servers, len(workload.classes), (warmup, jobs))
     limit = jobs + max(BLOCK, jobs // 10)
     blocks = _with_next(workload.blocks(limit, seed, servers))

@@ -15,7 +15,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from whonext.policies.arrival_order import Fcfs, Lcfs, LcfsPreemptive
+from whonext.policies.arrival_order import Fcfs, Lcfs, LcfsPreemptive, RandomOrder
 from whonext.policies.base import HIDDEN, Job, Policy, Visible
 from whonext.policies.deadlines import Boost, Edf, EdfPreemptive, GammaBoost
 from whonext.policies.sharing import Fb, Lrpt, Ps
@@ -41,6 +41,7 @@ __all__ = [
     "PriorityPreemptive",
     "Ps",
     "Psjf",
+    "RandomOrder",
     "SizeBased",
     "Sjf",
     "Srpt",
@@ -56,6 +57,7 @@ registry: dict[str, type[Policy]] = {
     for rule in (
         Fcfs,
         Lcfs,
+        RandomOrder,
         LcfsPreemptive,
         Priority,
         PriorityPreemptive,

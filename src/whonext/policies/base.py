@@ -15,7 +15,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["HIDDEN", "Job", "Policy", "Visible", "ratio"]
 
@@ -157,6 +160,9 @@ class Policy:
 
     def bind(self, workload: Any, servers: int) -> None:
         """Learn what the rule needs to know of the workload (class means, thresholds)."""
+
+    def seed(self, generator: np.random.Generator) -> None:
+        """Take randomness from here, if the rule needs any; called before a run."""
 
     # 1. A number at arrival.
 
