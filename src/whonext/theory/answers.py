@@ -217,7 +217,7 @@ def _waits(case: _Case) -> _Waits:
 
 def _other_arrivals(case: _Case) -> _Waits:
     arrivals = case.workload.arrivals
-    blind = case.name in ("fcfs", "lcfs") and case.servers == 1
+    blind = case.name in ("fcfs", "lcfs", "random") and case.servers == 1
     if blind and isinstance(arrivals, Batch):
         mean, second = _batch_moments(arrivals)
         wait = pollaczek_khinchine.batch_waiting_mean(case.size, mean, second, load=case.load)
@@ -377,6 +377,7 @@ _SOURCES = {
 _FORMULAS: dict[str, Callable[[_Case], _Waits]] = {
     "fcfs": _size_blind,
     "lcfs": _size_blind,
+    "random": _size_blind,
     "lcfs-pr": _memoryless_or(size_based.last_come_first_served_preemptive, _PK),
     "priority": _non_preemptive,
     "priority-pr": _preemptive,
