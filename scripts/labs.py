@@ -4,10 +4,15 @@
 
 Run it after a change to a lab, or to what a lab prints, and read the difference before committing.
 Each notebook runs from an empty folder, as it must run from any. What is stored is text, tables and
-still pictures: the controls themselves live only in a running notebook, and are left out, so that
-a reader without one sees the first state instead of a control that does nothing.
+still pictures. The controls themselves live only in a running notebook, and are left out, so that
+a reader without one sees the first state instead of a control that does nothing. Pictures are
+stored as ``<img>``: a program that shows a notebook which it does not trust takes an ``<svg>``
+apart and leaves its letters behind. The book's build turns them back, so that they follow its
+light and dark pages.
 """
 
+import base64
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -17,6 +22,7 @@ from nbclient import NotebookClient
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 LIVE_ONLY = "application/vnd.jupyter.widget-view+json"
+PICTURE = re.compile(r'<svg role="img" aria-label="([^"]*)".*?</svg>', re.DOTALL)
 KEPT_METADATA = ("tags", "jupyter")
 
 
@@ -46,9 +52,22 @@ def clean(notebook: nbformat.NotebookNode) -> None:
             {name: cell.metadata[name] for name in KEPT_METADATA if name in cell.metadata}
         )
         for output in cell.get("outputs", []):
-            output.get("data", {}).pop(LIVE_ONLY, None)
+            data = output.get("data", {})
+            data.pop(LIVE_ONLY, None)
+            if "text/html" in data:
+                data["text/html"] = PICTURE.sub(stored, data["text/html"])
             if "metadata" in output:
                 output.metadata = nbformat.from_dict({})
+
+
+def stored(picture: re.Match) -> str:
+    """Write an ``<svg>`` as an ``<img>`` that holds it."""
+    code = base64.b64encode(picture[0].encode()).decode()
+    return (
+        f'<img class="whonext-still" alt="{picture[1]}" '
+        'style="max-width:100%;background-color:white;padding:8px" '
+        f'src="data:image/svg+xml;base64,{code}">'
+    )
 
 
 if __name__ == "__main__":

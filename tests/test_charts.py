@@ -330,6 +330,21 @@ def test_real_results_can_be_drawn():
     charts.compare_bars(results, title="Percentiles", statistic="p90").to_dict()
 
 
+def test_a_mean_that_begins_at_zero_can_be_drawn_on_a_log_axis():
+    chart = charts.running_mean([0.0, 0.0, 3.0, 1.0], title="Late", log_y=True)
+    rows = next(iter(chart.to_dict()["datasets"].values()))
+    assert [row["jobs"] for row in rows] == [3, 4]
+
+
+def test_an_interval_that_reaches_below_zero_is_cut_on_a_log_axis():
+    points = pd.DataFrame({"x": [1, 2], "mean": [1.0, 2.0], "low": [-1.0, 1], "high": [3.0, 3]})
+    chart = charts.theory_vs_simulation(
+        points, None, title="Cut", x_title="x", y_title="y (s)", log_y=True
+    )
+    rows = next(iter(chart.to_dict()["datasets"].values()))
+    assert rows[0]["low"] == 0.5
+
+
 def test_a_slider_over_even_numbers_and_a_menu_over_uneven_ones():
     table = measured().rename(columns={"x": "load"})
     table = pd.concat([table.assign(policy="fcfs", k=k) for k in (0.1, 0.2, 0.3, 1.0)])
@@ -357,6 +372,7 @@ def test_a_notebook_can_show_still_pictures_without_a_network():
         data = bundle[0] if isinstance(bundle, tuple) else bundle
     finally:
         alt.renderers.enable(before)
+    assert data["text/html"].startswith('<svg role="img" aria-label="A finding in one line.')
     assert "<script" not in data["text/html"]
     assert data["text/plain"].startswith("A finding in one line.")
 

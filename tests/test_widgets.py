@@ -73,7 +73,7 @@ def test_other_errors_are_not_hidden():
 def test_shows_without_a_kernel_what_it_shows_with_one(explorer):
     bundle = explorer._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in bundle
-    assert "<svg" in bundle["text/html"]
+    assert '<svg role="img" aria-label="A line that rises to 0.5"' in bundle["text/html"]
     assert "the load is 0.5" in bundle["text/html"]
     assert "make lab" in bundle["text/html"]
     assert "<script" not in bundle["text/html"]

@@ -350,7 +350,7 @@ def _title(title: str, subtitle: str | None = None) -> alt.TitleParams:
         raise ValueError(f"title={title!r}: a chart needs a title that states what it found")
     # Vega does not break lines, and a phone shows about 46 letters.
     lines = textwrap.wrap(title.strip(), 46)
-    options: dict[str, Any] = {"anchor": "start"}
+    options: dict[str, Any] = {"anchor": "start", "frame": "bounds"}
     if subtitle:
         options["subtitle"] = textwrap.wrap(subtitle, 56)
     return alt.TitleParams(text=lines, **options)
@@ -1132,6 +1132,8 @@ def running_mean(
         mean = np.cumsum(series)[count - 1] / count
         frames.append(pd.DataFrame({"jobs": count, "mean": _rounded(mean, 5), "run": str(label)}))
     table = pd.concat(frames, ignore_index=True)
+    if log_y:
+        table = table[table["mean"] > 0]  # no job has waited yet
     style = series_style(table["run"])
     y_title = f"mean {quantity} so far ({unit})"
     x = alt.X("jobs:Q", title="jobs so far", scale=_scale(True), axis=_axis(True, table["jobs"]))
@@ -1880,7 +1882,7 @@ def formula_chart(
         here = expression.replace(f"datum.{x.name}", x.name)
         heading_lines.append(f"{_quoted(label + ': ')} + format({here}, '.4~g')")
     heading = alt.TitleParams(
-        text=alt.ExprRef("[" + ", ".join(heading_lines) + "]"), anchor="start"
+        text=alt.ExprRef("[" + ", ".join(heading_lines) + "]"), anchor="start", frame="bounds"
     )
     text = description or _describe(
         title,
@@ -2061,6 +2063,6 @@ def still_pictures() -> None:
 def _still_bundle(specification: dict[str, Any], **_: Any) -> dict[str, str]:
     chart = alt.Chart.from_dict(specification)
     return {
-        "text/html": f'<div class="whonext-still">{to_svg(chart)}</div>',
+        "text/html": to_svg(chart),
         "text/plain": str(specification.get("description", "a chart")),
     }

@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 _WIDE = "min(100%, 46rem)"
+_CELL = "padding:2px 16px 2px 0;text-align:left;line-height:1.5"
 _HOW_TO_RUN = (
     "The controls appear when this notebook runs: start JupyterLab with <code>make lab</code>, "
     "open this notebook, and choose <em>Run</em>, then <em>Run All Cells</em>."
@@ -64,7 +65,7 @@ def _is_chart(part: Any) -> bool:
 
 def _part_html(part: Any) -> str:
     if _is_chart(part):
-        return f'<div class="whonext-still">{charts.to_svg(part)}</div>'
+        return charts.to_svg(part)
     if isinstance(part, pd.DataFrame):
         return TheoryTable(part)._repr_html_()
     return f"<p>{html.escape(str(part))}</p>"
@@ -465,6 +466,10 @@ class TheoryTable(pd.DataFrame):
     def _repr_html_(self) -> str:
         with pd.option_context("display.max_colwidth", None):
             table = self.to_html(index=False, border=0, justify="left")
+        # Said cell by cell, since inside a widget no style sheet reaches them.
+        table = table.replace("<td>", f'<td style="{_CELL}">').replace(
+            "<th>", f'<th scope="col" style="{_CELL}">'
+        )
         return f'<div style="overflow-x:auto">{table}</div>'
 
     def __repr__(self) -> str:
