@@ -8,13 +8,16 @@ before a command is known, so that ``whonext --help`` answers at once.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
+import shutil
 import sys
+import tempfile
 import textwrap
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -31,6 +34,10 @@ STOPPED = 130  # what a shell reports after Ctrl-C
 
 class _UsageError(Exception):
     """The command line itself is wrong."""
+
+
+class _Stopped(KeyboardInterrupt):
+    """Ctrl-C, when something is kept to go on from."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -59,8 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(words.run(words) or 0)
     except _UsageError as error:
         return _complain(str(error))
-    except KeyboardInterrupt:
-        print("whonext: stopped", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        kept = f"; {stop}" if isinstance(stop, _Stopped) else ""
+        print(f"whonext: stopped{kept}", file=sys.stderr)
         return STOPPED
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -83,6 +91,8 @@ def _bad_input(error: Exception, words: argparse.Namespace | None) -> str | None
         return f"file={error.filename}: {error.strerror}" if error.filename else str(error)
     if isinstance(error, ValueError | ModuleNotFoundError):
         return str(error)
+    if isinstance(error, MemoryError):
+        return str(error) or "the memory is full"
     texts = getattr(words, "policies", None) or [getattr(words, "policy", None)]
     for text in texts:
         module = sys.modules.get(str(text).split(":")[0])
@@ -210,7 +220,10 @@ def _add_workload(parser: Any, *, trace: bool) -> None:
 def _add_run(parser: Any) -> None:
     group = parser.add_argument_group("run")
     group.add_argument(
-        "--jobs", type=_whole, metavar="N", help="jobs in all, 1e7 allowed (default: 1e6)"
+        "--jobs",
+        type=_whole,
+        metavar="N",
+        help="jobs in all, 1e7 allowed (default: 1e6); four times as many halve the intervals",
     )
     group.add_argument("--seed", type=_whole, default=0, metavar="S", help="default: 0")
     group.add_argument(
@@ -237,6 +250,12 @@ def _add_run(parser: Any) -> None:
     )
     group.add_argument(
         "--horizon", type=_number, metavar="T", help="stop the clock at T; allows a load above 1"
+    )
+    group.add_argument(
+        "--resume",
+        metavar="FILE",
+        help="keep each part here as it is done; after Ctrl-C or worse, the same command goes on "
+        "(compare: FILE.1, FILE.2, … for its rules)",
     )
 
 
@@ -421,7 +440,46 @@ def _settings(words: argparse.Namespace, workload: Workload) -> dict[str, Any]:
         "cores": words.cores,
         "engine": words.engine,
         "horizon": words.horizon,
+        "resume": words.resume,
     }
+
+
+@contextlib.contextmanager
+def _keeping(words: argparse.Namespace, workload: Workload) -> Iterator[dict[str, Any]]:
+    """Give the settings of a run, which keeps what is done when Ctrl-C stops it.
+
+    Where no file is named it is kept in a temporary one, which goes when the run is over.
+    """
+    settings = _settings(words, workload)
+    folder = None
+    if words.resume is None and words.horizon is None and workload.fixed is None:
+        folder = tempfile.mkdtemp(prefix="whonext-")
+        settings["resume"] = str(Path(folder) / "run")
+    try:
+        yield settings
+    except KeyboardInterrupt:
+        done, parts = _count_kept(words, settings["resume"])
+        if not done:
+            raise
+        folder = None
+        raise _Stopped(
+            f"{done} of {parts} parts are kept: the same command goes on from there with "
+            f"--resume {settings['resume']}"
+        ) from None
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _count_kept(words: argparse.Namespace, path: str | None) -> tuple[int, int]:
+    """How many replications are kept, and of how many."""
+    from whonext.resume import replications_kept
+
+    if path is None:
+        return 0, 1
+    rules = getattr(words, "policies", None)
+    files = [path] if rules is None else [f"{path}.{k}" for k in range(1, len(rules) + 1)]
+    return sum(map(replications_kept, files)), words.replications * len(files)
 
 
 def _simulate(words: argparse.Namespace) -> None:
@@ -430,7 +488,8 @@ def _simulate(words: argparse.Namespace) -> None:
 
     policy = parse_policy(words.policy)
     workload = _workload(words)
-    result = simulate(policy, workload, **_settings(words, workload))
+    with _keeping(words, workload) as settings:
+        result = simulate(policy, workload, **settings)
     plan = _plan(result, words.precision) if words.precision is not None else {}
     if words.json:
         needed = {name: vars(each) for name, each in plan.items()}
@@ -481,7 +540,8 @@ def _compare(words: argparse.Namespace) -> None:
 
     policies = [parse_policy(text) for text in words.policies]
     workload = _workload(words)
-    comparison = compare(policies, workload, **_settings(words, workload))
+    with _keeping(words, workload) as settings:
+        comparison = compare(policies, workload, **settings)
     if words.json:
         _print_json(comparison.to_dict())
         return

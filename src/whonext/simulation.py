@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from whonext.engines import queue
 from whonext.estimates import Honesty, honesty
 from whonext.policies import Policy, parse_policy
 from whonext.results import Comparison, Result, Tally
+from whonext.resume import Kept, settings_of
 from whonext.workload import JobTable, Workload, random_stream
 
 __all__ = ["compare", "simulate"]
@@ -38,6 +40,7 @@ def simulate(
     trace: bool = False,
     horizon: float | None = None,
     progress: bool | None = None,
+    resume: str | Path | None = None,
 ) -> Result:
     """Run ``policy`` on ``workload``.
 
@@ -72,6 +75,10 @@ def simulate(
         only way to simulate an overloaded system.
     progress
         Show progress on a run over two seconds; by default where a terminal can show it.
+    resume
+        A file in which each replication is kept as it finishes. Called again with the same
+        settings after it was stopped, the run goes on from there, and ends in the same bits as
+        one that was never stopped.
 
     Returns
     -------
@@ -120,6 +127,11 @@ def simulate(
         "weights": [c.weight for c in workload.classes],
     }
     if fixed or trace or horizon is not None:
+        if resume is not None:
+            raise ValueError(
+                f"resume={str(resume)!r}: only replications can be kept, and fixed jobs, a trace "
+                "or a horizon is run in one piece"
+            )
         source = np.random.SeedSequence(seed).spawn(1)[0]
         table = _table(workload, jobs, source, servers, horizon)
         rule.seed(random_stream(source, "policy"))
@@ -133,13 +145,24 @@ def simulate(
     share, over = divmod(jobs, replications)
     sizes = [share + (r < over) for r in range(replications)]
     warmup = _whole("warmup", share // 10 if warmup is None else warmup, 0, share - 1)
-    tallies = _replicate(rule, workload, servers, sizes, warmup, seed, engine, cores, progress)
+    kept = None
+    if resume is not None:
+        others = {"jobs": jobs, "replications": replications, "warmup": warmup, "engine": engine}
+        kept = Kept(resume, settings_of(rule, workload, servers, seed, **others))
+    tallies = _replicate(
+        rule, workload, servers, sizes, warmup, seed, engine, cores, progress, kept
+    )
     honest = _honest(rule, workload, servers, False, None)
     return Result(**asked, jobs=jobs, warmup=warmup, tallies=tallies, honest=honest)
 
 
 def compare(
-    policies: Iterable[str | Policy], workload: Workload, servers: int = 1, **settings: Any
+    policies: Iterable[str | Policy],
+    workload: Workload,
+    servers: int = 1,
+    *,
+    resume: str | Path | None = None,
+    **settings: Any,
 ) -> Comparison:
     """Run several policies on the same jobs.
 
@@ -149,6 +172,8 @@ def compare(
         The rules; the others are held against the first.
     workload, servers, **settings
         As for :func:`simulate`.
+    resume
+        Likewise, with a file for each rule: this name and ``.1``, ``.2``, …
 
     Returns
     -------
@@ -171,7 +196,13 @@ def compare(
     names = [rule.spec for rule in rules]
     if len(set(names)) < 2 or len(set(names)) < len(names):
         raise ValueError(f"policies={names}: give at least two different rules")
-    return Comparison({rule.spec: simulate(rule, workload, servers, **settings) for rule in rules})
+    files = [None if resume is None else f"{resume}.{k}" for k in range(1, len(rules) + 1)]
+    return Comparison(
+        {
+            rule.spec: simulate(rule, workload, servers, resume=file, **settings)
+            for rule, file in zip(rules, files, strict=True)
+        }
+    )
 
 
 def _whole(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -262,36 +293,56 @@ def _replicate(
     engine: str,
     cores: int | None,
     progress: bool | None,
+    kept: Kept | None,
 ) -> list[Tally]:
-    """Run the replications, in order, on one core or several."""
+    """Run the replications that are not kept from before, on one core or several."""
     import joblib
     from joblib.parallel import get_active_backend
     from tqdm.auto import tqdm
 
     run = _one_stream if engine == "queue" else _one_reference
     seeds = np.random.SeedSequence(seed).spawn(len(sizes))
+    done = {} if kept is None else dict(kept.tallies)
+    todo = [r for r in range(len(sizes)) if r not in done]
     if cores is None:
         _, cores = get_active_backend()
-        if cores == 1 and sum(sizes) >= _WORTH_A_SECOND_CORE:
-            cores = min(os.cpu_count() or 1, len(sizes))
+        if cores == 1 and sum(sizes[r] for r in todo) >= _WORTH_A_SECOND_CORE:
+            cores = min(os.cpu_count() or 1, len(todo))
     show = sys.stderr.isatty() if progress is None else progress
     with tqdm(
-        total=sum(sizes), unit="job", unit_scale=True, delay=2, disable=not show, leave=False
+        total=sum(sizes),
+        initial=sum(sizes[r] for r in done),
+        unit="job",
+        unit_scale=True,
+        delay=2,
+        disable=not show,
+        leave=False,
     ) as bar:
+
+        def keep(replication: int, tally: Tally) -> None:
+            done[replication] = tally
+            if kept is not None:
+                kept.add(replication, tally)
+
         if cores == 1:
-            return [
-                run(rule, workload, servers, size, warmup, s, bar.update)
-                for size, s in zip(sizes, seeds, strict=True)
-            ]
-        tasks = (
-            joblib.delayed(run)(rule, workload, servers, size, warmup, s, None)
-            for size, s in zip(sizes, seeds, strict=True)
-        )
-        tallies = []
-        for tally in joblib.Parallel(n_jobs=cores, return_as="generator")(tasks):
-            tallies.append(tally)
-            bar.update(tally.jobs)
-        return tallies
+            for r in todo:
+                keep(r, run(rule, workload, servers, sizes[r], warmup, seeds[r], bar.update))
+        elif todo:
+            tasks = (
+                joblib.delayed(_numbered)(
+                    r, run, rule, workload, servers, sizes[r], warmup, seeds[r]
+                )
+                for r in todo
+            )
+            for r, tally in joblib.Parallel(n_jobs=cores, return_as="generator_unordered")(tasks):
+                keep(r, tally)
+                bar.update(tally.jobs)
+    return [done[r] for r in range(len(sizes))]
+
+
+def _numbered(replication: int, run: Callable[..., Tally], *settings: Any) -> tuple[int, Tally]:
+    """A replication with its number: they finish in any order."""
+    return replication, run(*settings, None)
 
 
 def _one_stream(
