@@ -143,6 +143,7 @@ def overload(
         table = workload.table(int(rate * HOUR * 1.5) + 100, seed=seed + h)
         hour = table.rows(0, int(np.searchsorted(table.arrival, HOUR)))
         run = simulate(policy, Workload.from_table(hour), trace=True).jobs_table
+        assert run is not None  # it was asked for
         response = run["response"].to_numpy()
         reading = read_windows(run["arrival"].to_numpy(), response, 0.0, HOUR)
         truth.append(float(response.mean()))
