@@ -65,7 +65,7 @@ def stored(picture: re.Match) -> str:
     code = base64.b64encode(picture[0].encode()).decode()
     return (
         f'<img class="whonext-still" alt="{picture[1]}" '
-        'style="max-width:100%;background-color:white;padding:8px" '
+        'style="width:100%;max-width:42rem;background-color:white;padding:8px" '
         f'src="data:image/svg+xml;base64,{code}">'
     )
 

@@ -345,11 +345,20 @@ def colour_distance(first: str, second: str, vision: str = "typical") -> float:
 _HEIGHT = 300
 
 
+def _lines(text: str, longest: int = 46) -> list[str]:
+    """Break a title into even lines: Vega breaks none, and a phone shows about 46 letters."""
+    fewest = len(textwrap.wrap(text, longest))
+    for width in range(1, longest):
+        lines = textwrap.wrap(text, width, break_long_words=False)
+        if len(lines) <= fewest and max(map(len, lines)) <= width:
+            return lines
+    return textwrap.wrap(text, longest)
+
+
 def _title(title: str, subtitle: str | None = None) -> alt.TitleParams:
     if not isinstance(title, str) or not title.strip():
         raise ValueError(f"title={title!r}: a chart needs a title that states what it found")
-    # Vega does not break lines, and a phone shows about 46 letters.
-    lines = textwrap.wrap(title.strip(), 46)
+    lines = _lines(title)
     options: dict[str, Any] = {"anchor": "start", "frame": "bounds"}
     if subtitle:
         options["subtitle"] = textwrap.wrap(subtitle, 56)
@@ -611,6 +620,14 @@ def tail_chart(
     table = table[table["probability"] >= smallest]
     if table.empty:
         raise ValueError("results: no positive probability to draw")
+    if log_x:
+        # Waits reach down to a millionth of the mean; where every tail is still flat, there is
+        # nothing to see.
+        falls = [
+            part["t"][part["probability"] >= 0.98 * part["probability"].max()].max()
+            for _, part in table.groupby("series")
+        ]
+        table = table[table["t"] >= min(falls)]
     labels = list(named)
     if reference:
         low, high = float(table["t"].min()), float(table["t"].max())
@@ -1876,7 +1893,7 @@ def formula_chart(
         .encode(x=x_channel, y=y, color=_colour("formula", style), shape=_shape("formula", style))
     )
     # The heading ends in the values at the sliders, so that a number can be read without a pointer.
-    heading_lines = [_quoted(line) for line in textwrap.wrap(title, 46)]
+    heading_lines = [_quoted(line) for line in _lines(title)]
     heading_lines.append(f"{_quoted('Now, at ' + x.label + ' ')} + format({x.name}, '.3~g') + ':'")
     for label, expression in formulas.items():
         here = expression.replace(f"datum.{x.name}", x.name)
@@ -2010,10 +2027,10 @@ _STILL_CONFIG: dict[str, Any] = {
 }
 
 
-def to_svg(chart: AnyChart, width: int = 640) -> str:
+def to_svg(chart: AnyChart, width: int = 480) -> str:
     """Render a chart as one ``<svg>`` element that needs no script and no network.
 
-    Its text takes the colour of the page around it, and it shrinks to fit a narrow page. Sliders
+    Its text takes the colour of the page around it, and it fits itself to the page's width. Sliders
     and tooltips do not move in it.
 
     Parameters
@@ -2041,11 +2058,11 @@ def to_svg(chart: AnyChart, width: int = 640) -> str:
         svg = svg.replace(f'id="{name}"', f'id="{mark}-{place}"')
         svg = svg.replace(f"url(#{name})", f"url(#{mark}-{place})")
     label = html.escape(str(specification.get("description", "")), quote=True)
-    head = f'<svg role="img" aria-label="{label}" style="max-width:100%;height:auto" '
+    head = f'<svg role="img" aria-label="{label}" style="width:100%;max-width:42rem;height:auto" '
     return svg.replace("<svg ", head, 1)
 
 
-def save_svg(chart: AnyChart, path: str | Path, width: int = 640) -> None:
+def save_svg(chart: AnyChart, path: str | Path, width: int = 480) -> None:
     """Write a chart to an SVG file; see `to_svg`."""
     Path(path).write_text(to_svg(chart, width), encoding="utf-8")
 

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _WIDE = "min(100%, 46rem)"
-_CELL = "padding:2px 16px 2px 0;text-align:left;line-height:1.5"
+_CELL = "padding:2px 10px;text-align:left;line-height:1.5"
 _HOW_TO_RUN = (
     "The controls appear when this notebook runs: start JupyterLab with <code>make lab</code>, "
     "open this notebook, and choose <em>Run</em>, then <em>Run All Cells</em>."
