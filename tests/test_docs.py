@@ -148,8 +148,11 @@ def test_the_python_of_the_readme_runs(folder):
 
 def test_the_make_targets_of_the_readme_and_the_book_exist():
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
-    texts = [README, *(page.read_text(encoding="utf-8") for page in PAGES)]
-    named = {name for text in texts for name in re.findall(r"(?:^|`)make ([a-z]+)", text, re.M)}
+    named = set()
+    for text in [README, *(page.read_text(encoding="utf-8") for page in PAGES)]:
+        named.update(re.findall(r"`make ([a-z]+)", text))
+        for block in re.findall(r"```(?:bash|text)\n(.*?)```", text, re.S):
+            named.update(re.findall(r"^make ([a-z]+)", block, re.M))
     assert named
     assert named <= targets
 
