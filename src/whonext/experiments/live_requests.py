@@ -96,7 +96,7 @@ class Plan:
     budget: float = 1150.0
     labels: tuple[str, ...] = tuple(label for label, _, _ in VARIANTS)
     load: float = 0.9
-    burst: int = 60
+    burst: int = 100
     prompt_divisor: int = 32
     output_divisor: int = 8
     longest_prompt: int = 192

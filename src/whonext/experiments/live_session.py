@@ -65,6 +65,13 @@ class Session:
         failed = [outcome for outcome in outcomes if outcome.error]
         if failed:
             raise RuntimeError(f"{len(failed)} requests failed, the first: {failed[0].error}")
+        short = [
+            o.id for o, n in zip(outcomes, sliced.jobs["output"], strict=True) if o.tokens != n
+        ]
+        if short:
+            raise RuntimeError(
+                f"{len(short)} answers are of the wrong length, the first: {short[0]}"
+            )
         if faults := bookkeeping_faults(events):
             raise RuntimeError(f"the event trace has faults, the first: {faults[0]}")
         life = _lives(events)

@@ -108,7 +108,8 @@ class ServingConfig:
         Cost model for requests that do not say: ``"one"``, ``"prompt"`` (prompt tokens),
         ``"size"`` or ``"prediction"``.
     events
-        A file to which the event trace is written, as CSV.
+        A file to which the event trace is written, as CSV. For one engine: engines that share the
+        load would write over each other.
     steps
         A file to which every finished step is written, as CSV: when it ended, the requests and
         tokens in it.

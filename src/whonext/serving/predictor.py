@@ -55,12 +55,12 @@ class LengthBuckets:
             raise ValueError(
                 f"buckets={buckets}: from 1 to the number of requests, here {len(prompts)}"
             )
-        inner = np.quantile(prompts, np.linspace(0, 1, buckets + 1)[1:-1])
-        edges = np.unique(inner)
+        # Edges that are lengths seen, the longest left out, so that no bucket is empty.
+        steps = np.linspace(0, 1, buckets + 1)[1:-1]
+        edges = np.unique(np.quantile(prompts, steps, method="lower"))
+        edges = edges[edges < prompts.max()]
         place = np.searchsorted(edges, prompts)
-        counts = np.bincount(place, minlength=len(edges) + 1)
-        sums = np.bincount(place, outputs, minlength=len(edges) + 1)
-        means = np.where(counts > 0, sums / np.maximum(counts, 1), outputs.mean())
+        means = np.bincount(place, outputs) / np.bincount(place)
         return cls(tuple(map(float, edges)), tuple(map(float, means)))
 
     def predict(self, prompt: ArrayLike) -> NDArray[np.float64]:

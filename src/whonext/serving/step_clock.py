@@ -238,6 +238,7 @@ class StepClock:
 
     def scheduler(self) -> Any:
         """A new scheduler of this configuration, idle."""
+        require_vllm()
         from vllm.v1.core.sched.async_scheduler import AsyncScheduler
         from vllm.v1.core.sched.scheduler import Scheduler
         from vllm.v1.structured_output import StructuredOutputManager
@@ -277,7 +278,6 @@ class _Run:
     """One run. The loop is that of vLLM's engine core, with a clock in the place of a device."""
 
     def __init__(self, clock: StepClock, requests: Sequence[StepRequest]) -> None:
-        require_vllm()
         self.step_time = clock.step_time
         self.depth = 2 if clock.base == "async" else 1  # steps planned before one comes back
         self.scheduler = clock.scheduler()
