@@ -124,7 +124,7 @@ class StepRun:
     steps
         The steps that computed anything.
     events
-        The event trace, rows of :data:`whonext.serving.scheduler.EVENT_COLUMNS`; of a stock
+        The event trace, rows of ``scheduler.EVENT_COLUMNS``; of a stock
         scheduler, which keeps none, empty.
     blocks_left
         KV blocks not returned at the end: 0, or blocks were lost.
