@@ -136,7 +136,7 @@ def test_the_commands_of_the_readme_run(command, folder):
 def test_the_server_of_the_readme_takes_its_arguments(command, folder):
     done = run(command.split()[1:], folder)  # there is no model in the folder
     assert done.returncode == 2
-    assert done.stderr.startswith("model='models/smollm2'"), done.stderr
+    assert done.stderr.startswith("model='.cache/SmolLM2-135M-Instruct'"), done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
