@@ -111,9 +111,9 @@ def _serve(
             if events.shape[0] > 0:
                 note(events, books, finish, FINISH, place, done)
             if books[WAITING] > 0 and finish < now:
+                books[BUSY] = busy
                 _start(serving, done, line, draws[used], finish, events, books)
                 used += 1
-                books[BUSY] = busy
             elif done != busy - 1:
                 for column in range(COLUMNS):
                     serving[done, column] = serving[busy - 1, column]
@@ -135,9 +135,9 @@ def _serve(
             note(events, books, now, ARRIVE, place, -1)
         while later > now and books[BUSY] < servers and books[WAITING] > 0:
             server = int(books[BUSY])
+            books[BUSY] = server + 1
             _start(serving, server, line, draws[used], now, events, books)
             used += 1
-            books[BUSY] = server + 1
         books[UNDECIDED] = 0.0
         index += 1
     return used

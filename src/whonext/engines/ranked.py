@@ -120,10 +120,10 @@ def _set_aside(
     slot = int(serving[server, SLOT])
     jobs[slot, LEFT] = serving[server, ENDS] - now
     jobs[slot, JOINED] = now
-    if events.shape[0] > 0:
-        note(events, books, now, PREEMPT, serving[server, SEQUENCE], server)
     push(heap, int(books[WAITING]), rank, serving[server, SEQUENCE], slot)
     books[WAITING] += 1
+    if events.shape[0] > 0:
+        note(events, books, now, PREEMPT, serving[server, SEQUENCE], server)
 
 
 @jit
@@ -278,7 +278,9 @@ def _serve(
         jobs[slot, STARTED] = 0.0
         books[WORK] += size[index]
         if events.shape[0] > 0:
+            books[WAITING] = waiting + 1  # it is in the system, though it has no place yet
             note(events, books, now, ARRIVE, sequence, -1)
+            books[WAITING] = waiting
         alone = later > now and books[UNDECIDED] == 0.0
         place = -1
         if alone and busy < servers and waiting == 0:
