@@ -110,6 +110,26 @@ def test_removal_from_the_middle_and_from_outside() -> None:
             queue.peek_request()
 
 
+def test_places_of_those_who_gave_up_are_cleared_away() -> None:
+    queue = queue_of("sjf", fake("stays", 1))
+    for number in range(500):
+        gone = fake(f"r{number}", 100 + number)
+        queue.add_request(gone)
+        queue.remove_request(gone)
+    assert len(queue._heap) < 100
+    assert queue.pop_request().request_id == "stays"
+
+
+def test_a_rank_that_moves_while_waiting_moves_the_place() -> None:
+    """A step in flight at a preemption still serves: SRPT's remainder shrinks."""
+    a, b = fake("a", 10), fake("b", 9)
+    queue = queue_of("srpt", a, b)
+    assert queue.peek_request() is b
+    queue.served("a", 3)
+    assert queue.peek_request() is a
+    assert len(queue) == 2
+
+
 def test_bad_facts_are_logged_and_do_no_harm(caplog: pytest.LogCaptureFixture) -> None:
     StepClock("fcfs").run([])  # vLLM sets its loggers up with its first engine configuration
     logger = logging.getLogger("vllm.whonext")

@@ -27,6 +27,13 @@ A preempted request is put back with its work lost (vLLM recomputes). Under a ru
 preempt it goes in front of all that have not started, the latest preempted first, as in stock
 vLLM: a started job comes before those not started, whatever their ranks. Under a preemptive rule
 it takes its place by rank. It is not charged again.
+
+What a policy cannot do here
+----------------------------
+vLLM does not interrupt a request because another would be better; it preempts only when blocks run
+out, the latest admitted first. So a preemptive rule (SRPT) orders the queue by its ranks, and no
+more; a warning says so at the start. An exception in a rule ends the engine, as one in vLLM's own
+scheduler would: each rule is tried on two sample requests first, and ``whonext check`` tries more.
 """
 
 from __future__ import annotations
@@ -75,6 +82,12 @@ STEP_COLUMNS = ("time", "requests", "tokens", "prefill_tokens", "waiting", "runn
 
 #: Statuses that mean: the request just popped has been admitted.
 _ADMITTED = (RequestStatus.RUNNING, RequestStatus.WAITING_FOR_REMOTE_KVS)
+
+#: Statuses that mean: left without an answer.
+_CUT_SHORT = (
+    RequestStatus.FINISHED_ABORTED,
+    getattr(RequestStatus, "FINISHED_ERROR", RequestStatus.FINISHED_ABORTED),
+)
 
 
 class _Entry:
@@ -225,6 +238,10 @@ class PolicyQueue(RequestQueue):
         if entry is None:
             return
         entry.job.age += tokens
+        if self.policy.slope and self._by_heap and entry.ticket is not None:
+            # Preempted while this step was on its way: its rank moves, so its place does.
+            self._take_out(entry)
+            self._put_in(entry)
         if self._counts_service:
             self.policy.on_service(entry.job, tokens, self.now)
             self._head = None
@@ -239,8 +256,7 @@ class PolicyQueue(RequestQueue):
         entry.job.serving = False
         self.policy.on_finish(entry.job, self.now)
         self._head = None
-        aborted = request.status == RequestStatus.FINISHED_ABORTED
-        self._log("abort" if aborted else "finish", entry)
+        self._log("abort" if request.status in _CUT_SHORT else "finish", entry)
         if not self._entries:
             self.flush()
 
@@ -331,6 +347,9 @@ class PolicyQueue(RequestQueue):
             heapq.heappush(self._front, (entry.front, ticket, entry))
         elif self._by_heap:
             rank = float(self.policy.rank(job, self.now))
+            if len(self._heap) > 2 * self._length + 64:  # mostly void: aborted before their turn
+                self._heap = [row for row in self._heap if row[-1].ticket == row[-2]]
+                heapq.heapify(self._heap)
             heapq.heappush(self._heap, (rank, job.arrival, job.id, ticket, entry))
         else:
             bisect.insort(self._line, (job.id, entry), key=_first)
@@ -421,7 +440,12 @@ class _AsksPolicy:
                 "where a whonext policy orders the queue"
             )
         self.waiting = PolicyQueue(config, servers=self.max_num_running_reqs)
-        logger.info("the waiting queue asks %s", self.waiting.policy.spec)
+        policy = self.waiting.policy
+        logger.info("the waiting queue asks %s", policy.spec)
+        if policy.preemptive:
+            logger.warning(
+                "%s interrupts jobs; inside vLLM it only orders those that wait", policy.spec
+            )
 
     def add_request(self, request: Request) -> None:
         """A request arrives, to whichever queue."""
