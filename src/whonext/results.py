@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whonext.estimates import ENOUGH, Honesty, interval
+from whonext.estimates import ENOUGH, Honesty, interval, quantile_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -251,14 +251,16 @@ class Summary:
         an interval cannot speak of what has not come.
         """
         centre = self.quantile(p)
-        enough = all(
+        if len(self._histograms) < 2 or not all(
             h.sum() * (1 - p) >= ENOUGH and _exceedance(h, centre) > 0 for h in self._histograms
-        )
-        bounds = interval([_quantile(h, p) for h in self._histograms]) if enough else None
-        if bounds is None:
+        ):
             return None
-        half = (bounds[1] - bounds[0]) / 2
-        return max(centre - half, 0.0), centre + half
+        used = slice(0, min(int(np.nonzero(self._pooled)[0][-1]) + 2, BINS))
+        above = np.array([np.cumsum(h[::-1])[::-1] for h in self._histograms])[:, used]
+        tails = above / above[:, :1]
+        tails[:, 0] = tails[:, 1]  # bin 0 is an atom at zero, which no job is beyond
+        bounds = quantile_interval(_EDGES[used], tails, p)
+        return None if bounds is None else (min(bounds[0], centre), max(bounds[1], centre))
 
     p50 = property(lambda self: self.quantile(0.5))
     p90 = property(lambda self: self.quantile(0.9))

@@ -152,7 +152,7 @@ def covered(intervals: list[Any], truth: float) -> dict[str, Any]:
 
 
 def _around(centre: float, values: list[float]) -> tuple[float, float] | None:
-    """The interval of a quantile as it is made, without asking whether it may be."""
+    """The interval that the spread of the replications' own quantiles would give."""
     bounds = interval(values)
     if bounds is None:
         return None
@@ -165,7 +165,8 @@ def summarise(case: Case, found: dict[str, list[Any]]) -> dict[str, Any]:
 
     The quantile first come, first served, is that of theory; under other rules, for which there
     is none, the mean of all the pooled quantiles stands in, whose own error is a thirtieth of
-    that of one simulation.
+    that of one simulation. ``given`` counts the intervals that the package gives; ``plain``
+    those of Student's rule in every simulation, refused or not.
     """
     theory = answer(case.policy, case.workload)
     if case.policy == "fcfs":
@@ -185,7 +186,7 @@ def summarise(case: Case, found: dict[str, list[Any]]) -> dict[str, Any]:
             "source": source,
             "bias": float(np.mean(found["pooled"]) / quantile - 1),
             "given": covered(found["quantile_ci"], quantile),
-            "all": covered(
+            "plain": covered(
                 [_around(*pair) for pair in zip(found["pooled"], found["quantiles"], strict=True)],
                 quantile,
             ),
@@ -194,7 +195,7 @@ def summarise(case: Case, found: dict[str, list[Any]]) -> dict[str, Any]:
     if theory.response_mean is not None:
         everything = [interval(values) for values in found["means"]]
         out["mean"]["given"] = covered(found["mean_ci"], theory.response_mean)
-        out["mean"]["all"] = covered(everything, theory.response_mean)
+        out["mean"]["plain"] = covered(everything, theory.response_mean)
     return out
 
 
