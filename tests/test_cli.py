@@ -165,6 +165,27 @@ def test_simulate_a_trace_of_ones_own(run_json, run, tmp_path):
     assert "the same for every rule" in out
 
 
+def test_compare_on_a_trace_of_ones_own(run_json, run, tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("arrival,size,kind\n0,4,batch\n1,1,chat\n1.5,2,chat\n2,1,batch\n")
+    words = ["compare", "fcfs", "sjf", "srpt", "--trace", path]
+    found = run_json(*words)
+    means = [each["response"]["mean"] for each in found["results"].values()]
+    assert means == [4.875, 4.625, 3.375]
+    assert [each["mean"] for each in found["differences"].values()] == [-0.25, -1.5]
+    assert found["differences"]["sjf"]["ci95"] is None
+    assert "fixed" in found["differences"]["sjf"]["reason"]
+    chat = found["results"]["srpt"]["per_class"]["chat"]["response"]["mean"]
+    assert chat == (1 + 3.5) / 2
+    _, out, _ = run(*words)
+    assert "4 jobs, the same for every rule" in out
+    stretched = run_json(*words, "--load", 0.3, "--servers", 2)
+    assert stretched["results"]["fcfs"]["load"] == pytest.approx(0.3)
+    status, _, err = run(*words, "--resume", "kept")
+    assert status == 2
+    assert "run in one piece" in err
+
+
 def test_an_overload_needs_a_horizon(run_json):
     found = run_json("simulate", "fcfs", "--load", 1.2, "--size", "exp:1", "--horizon", 500)
     assert found["left_inside"] > 0
