@@ -10,6 +10,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 import pytest
+import vl_convert
 
 from whonext import charts
 
@@ -270,6 +271,12 @@ def test_draws_something_and_follows_the_text_colour_of_the_page(chart):
     assert "currentColor" in svg
     assert 'role="img" aria-label="A finding in one line.' in svg
     assert "NaN" not in svg
+
+
+def test_compiles_without_a_warning(chart, capfd):
+    vl_convert.vegalite_to_vega(chart.to_dict(), show_warnings=True)
+    told = capfd.readouterr()
+    assert "WARN" not in told.out + told.err
 
 
 def test_a_still_picture_is_the_same_text_twice(chart):

@@ -436,47 +436,48 @@ def _rounded(values: Any, digits: int = 6) -> Any:
     return np.array(flat).reshape(array.shape)
 
 
-def _legend(names: Sequence[str], title: str | None = None) -> alt.Legend | None:
+def _legend(names: Sequence[str], filled: bool = False) -> alt.Legend | None:
     if len(names) < 2:
         return None
     # As many columns as fit a phone.
     widest = max(len(name) for name in names) * 7 + 32
     return alt.Legend(
-        title=title,
+        title=None,
         orient="top",
         direction="horizontal",
         columns=max(1, min(len(names), 320 // widest)),
         labelLimit=280,
-        symbolStrokeWidth=2.5,
+        # A dashed border would hide the shape of a point.
+        symbolStrokeWidth=0 if filled else 2.5,
         symbolSize=140,
         symbolOpacity=1,
     )
 
 
-def _colour(field: str, style: SeriesStyle, title: str | None = None) -> alt.Color:
+def _colour(field: str, style: SeriesStyle, filled: bool = False) -> alt.Color:
     return alt.Color(
         f"{field}:N",
         scale=alt.Scale(domain=style.names, range=style.colours),
         sort=style.names,
-        legend=_legend(style.names, title),
+        legend=_legend(style.names, filled),
     )
 
 
-def _dash(field: str, style: SeriesStyle, title: str | None = None) -> alt.StrokeDash:
+def _dash(field: str, style: SeriesStyle, filled: bool = False) -> alt.StrokeDash:
     return alt.StrokeDash(
         f"{field}:N",
         scale=alt.Scale(domain=style.names, range=style.dashes),
         sort=style.names,
-        legend=_legend(style.names, title),
+        legend=_legend(style.names, filled),
     )
 
 
-def _shape(field: str, style: SeriesStyle, title: str | None = None) -> alt.Shape:
+def _shape(field: str, style: SeriesStyle) -> alt.Shape:
     return alt.Shape(
         f"{field}:N",
         scale=alt.Scale(domain=style.names, range=style.shapes),
         sort=style.names,
-        legend=_legend(style.names, title),
+        legend=_legend(style.names, filled=True),
     )
 
 
@@ -733,12 +734,15 @@ def mean_by_load(
     )
     base = alt.Chart(data)
     line = base.mark_line(strokeWidth=2).encode(
-        x=x, y=y, color=_colour(series, style), strokeDash=_dash(series, style)
+        x=x,
+        y=y,
+        color=_colour(series, style, filled=True),
+        strokeDash=_dash(series, style, filled=True),
     )
     point = base.mark_point(filled=True, size=45, opacity=1).encode(
         x=x,
         y=y,
-        color=_colour(series, style),
+        color=_colour(series, style, filled=True),
         shape=_shape(series, style),
         tooltip=[
             alt.Tooltip(f"{series}:N"),
@@ -749,7 +753,10 @@ def mean_by_load(
     layers: list[Any] = [line, point]
     if {"low", "high"} <= set(data.columns):
         bars = base.mark_rule(strokeWidth=1.5).encode(
-            x=x, y=alt.Y("low:Q", title=y_title), y2="high:Q", color=_colour(series, style)
+            x=x,
+            y=alt.Y("low:Q", title=y_title),
+            y2="high:Q",
+            color=_colour(series, style, filled=True),
         )
         layers.insert(0, bars)
     facts = "; ".join(
@@ -861,7 +868,7 @@ def compare_bars(
         alt.Tooltip("high:Q", title="interval to", format=".4~g"),
     ]
     base = alt.Chart(table)
-    colour = _colour("policy", style)
+    colour = _colour("policy", style, filled=log)
     colour_scale = alt.Scale(domain=style.names, range=style.colours)
     if log:
         marks: Any = base.mark_point(filled=True, size=70, opacity=1).encode(
@@ -874,7 +881,9 @@ def compare_bars(
             y=y,
             yOffset=offset,
             color=colour,
-            stroke=alt.Stroke("policy:N", scale=colour_scale, sort=style.names, legend=None),
+            stroke=alt.Stroke(
+                "policy:N", scale=colour_scale, sort=style.names, legend=_legend(style.names)
+            ),
             tooltip=tooltip,
         )
     bars = (
@@ -961,7 +970,7 @@ def line_chart(
             scale=_scale(log_y, y_domain),
             axis=_axis(log_y, data[y] if y_domain is None else y_domain),
         ),
-        "color": _colour(named, style),
+        "color": _colour(named, style, filled=points),
         "tooltip": [
             alt.Tooltip(f"{named}:N"),
             alt.Tooltip(f"{x}:Q", title=x_title, format=".4~g"),
@@ -970,7 +979,9 @@ def line_chart(
     }
     base = alt.Chart(data)
     layers: list[Any] = [
-        base.mark_line(strokeWidth=2, clip=True).encode(strokeDash=_dash(named, style), **channels)
+        base.mark_line(strokeWidth=2, clip=True).encode(
+            strokeDash=_dash(named, style, filled=points), **channels
+        )
     ]
     if points:
         layers.append(
@@ -1068,8 +1079,8 @@ def theory_vs_simulation(
             .encode(
                 x=x_channel,
                 y=alt.Y("y:Q", title=y_title, scale=y_scale, axis=y_axis),
-                color=_colour("series", style),
-                strokeDash=_dash("series", style) if series else alt.Undefined,
+                color=_colour("series", style, filled=True),
+                strokeDash=_dash("series", style, filled=True) if series else alt.Undefined,
             )
         )
     base = alt.Chart(data)
@@ -1078,14 +1089,14 @@ def theory_vs_simulation(
             x=x_channel,
             y=alt.Y("low:Q", title=y_title, scale=y_scale, axis=y_axis),
             y2="high:Q",
-            color=_colour("series", style),
+            color=_colour("series", style, filled=True),
         )
     )
     layers.append(
         base.mark_point(filled=True, size=60, opacity=1, clip=True).encode(
             x=x_channel,
             y=alt.Y("mean:Q", title=y_title, scale=y_scale, axis=y_axis),
-            color=_colour("series", style),
+            color=_colour("series", style, filled=True),
             shape=_shape("series", style) if series else alt.Undefined,
             tooltip=[
                 alt.Tooltip("series:N"),
@@ -1241,12 +1252,12 @@ def interval_chart(
         x=alt.X("low:Q", title=x_title, scale=x_scale, axis=_axis(False)),
         x2="high:Q",
         y=y,
-        color=_colour("verdict", style),
+        color=_colour("verdict", style, filled=True),
     )
     dots = base.mark_point(filled=True, size=50, opacity=1).encode(
         x=alt.X("mean:Q", title=x_title),
         y=y,
-        color=_colour("verdict", style),
+        color=_colour("verdict", style, filled=True),
         shape=_shape("verdict", style),
         tooltip=[
             alt.Tooltip("label:N", title=label),
@@ -1881,7 +1892,10 @@ def formula_chart(
         .transform_filter(f"datum.value <= {float(y_domain[1])!r}")
         .mark_line(strokeWidth=2, clip=True)
         .encode(
-            x=x_channel, y=y, color=_colour("formula", style), strokeDash=_dash("formula", style)
+            x=x_channel,
+            y=y,
+            color=_colour("formula", style, filled=True),
+            strokeDash=_dash("formula", style, filled=True),
         )
     )
     at_slider = alt.Chart(alt.sequence(0, 0.5, 1, as_="only")).transform_calculate(
@@ -1890,7 +1904,12 @@ def formula_chart(
     mark = (
         long(at_slider)
         .mark_point(filled=True, size=110, opacity=1)
-        .encode(x=x_channel, y=y, color=_colour("formula", style), shape=_shape("formula", style))
+        .encode(
+            x=x_channel,
+            y=y,
+            color=_colour("formula", style, filled=True),
+            shape=_shape("formula", style),
+        )
     )
     # The heading ends in the values at the sliders, so that a number can be read without a pointer.
     heading_lines = [_quoted(line) for line in _lines(title)]
