@@ -25,7 +25,17 @@ from whonext.results import (
     WAITING_2,
 )
 
-__all__ = ["Kernel", "advance", "bin_of", "count_job", "note", "pop", "push", "with_room"]
+__all__ = [
+    "Kernel",
+    "advance",
+    "bin_of",
+    "check_room",
+    "count_job",
+    "note",
+    "pop",
+    "push",
+    "with_room",
+]
 
 # Columns of a waiting job in the heap; SLOT is its row among the jobs inside.
 RANK, SEQUENCE, SLOT = range(3)
@@ -111,6 +121,21 @@ class Kernel:
         """End them here."""
 
 
+def check_room(needed: int) -> None:
+    """Stop a run before it fills the memory.
+
+    Raises
+    ------
+    MemoryError
+        If room is needed for more than :data:`MOST_INSIDE` jobs.
+    """
+    if needed > MOST_INSIDE:
+        raise MemoryError(
+            f"room is needed for {needed:,} jobs in the system, more than the {MOST_INSIDE:,} that "
+            "are allowed for: with these sizes and this load the rule lets too many wait"
+        )
+
+
 def with_room(rows: np.ndarray, needed: int) -> np.ndarray:
     """The same rows, with room for at least ``needed`` of them.
 
@@ -121,11 +146,7 @@ def with_room(rows: np.ndarray, needed: int) -> np.ndarray:
     """
     if needed <= len(rows):
         return rows
-    if needed > MOST_INSIDE:
-        raise MemoryError(
-            f"{needed:,} jobs in the system: more than the {MOST_INSIDE:,} that are allowed for; "
-            "the load is too close to 1 for this rule and this size law"
-        )
+    check_room(needed)
     grown = np.zeros((min(max(needed, 2 * len(rows)), MOST_INSIDE), rows.shape[1]))
     grown[: len(rows)] = rows
     return grown

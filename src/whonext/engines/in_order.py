@@ -23,8 +23,8 @@ from whonext.engines.books import (
     NUMBER_AREA,
     WORK_AREA,
     Kernel,
+    check_room,
     count_job,
-    with_room,
 )
 from whonext.engines.jit import jit
 
@@ -126,7 +126,9 @@ class InOrder(Kernel):
         inside = self._rows()
         needed = 1 << (len(inside) + coming).bit_length()  # a power of two, for the ring's mask
         if needed > len(self.ring):
-            self.ring = with_room(inside, needed)[:needed]
+            check_room(len(inside) + coming)
+            self.ring = np.zeros((needed, 2))
+            self.ring[: len(inside)] = inside
             self.ends[:] = 0, len(inside)
 
     def rebase(self, shift: float, key_shift: float) -> None:  # noqa: ARG002 - as for all kernels

@@ -324,11 +324,14 @@ def run_table(
     if trace:
         queue.events = np.empty((6 * count + 64, 5))
     keys = keys_of(policy, jobs)
-    if warmup:
-        queue.feed(jobs, keys, slice(0, warmup), float(jobs.arrival[warmup]))
-        queue.kernel.open_window()
+    # In pieces, so that the room needed is that of the jobs inside and not of the whole table.
+    edges = [*range(0, warmup, BLOCK), *range(warmup, count, BLOCK), count]
+    for start, stop in itertools.pairwise(edges):
+        if start == warmup:
+            queue.kernel.open_window()
+        following = float(jobs.arrival[stop]) if stop < count else math.inf
+        queue.feed(jobs, keys, slice(start, stop), following)
     queue.tally.offered = float(jobs.size[warmup:].sum())
-    queue.feed(jobs, keys, slice(warmup, count), math.inf)
     queue.close_window()
     response = queue.response
     raw = Raw(response, response - jobs.size, queue.events[: int(queue.kernel.books[EVENTS])])
