@@ -7,12 +7,13 @@ import math
 import tracemalloc
 
 import joblib
+import numpy as np
 import psutil
 import pytest
 
-from whonext import BoundedPareto, Exponential, Pareto, Workload, cli, simulate
-from whonext.engines import books
-from whonext.policies import registry
+from whonext import BoundedPareto, Exponential, JobTable, Pareto, Workload, cli, simulate
+from whonext.engines import books, queue
+from whonext.policies import parse_policy, registry
 from whonext.workload import BLOCK
 
 try:
@@ -120,6 +121,32 @@ def test_an_overload_with_a_horizon_ends_with_the_same_error(rule, room) -> None
         simulate(rule, Workload(Exponential(1), load=4), horizon=30_000, seed=5)
 
 
+@pytest.mark.parametrize("rule", ["fcfs", "lcfs", "fb", "ps"])
+def test_a_long_table_needs_room_for_those_inside_alone(rule, room) -> None:
+    table = Workload(Exponential(1), load=0.8).table(3 * BLOCK, seed=5)
+    assert simulate(rule, Workload.from_table(table)).response.count == 3 * BLOCK
+
+
+@pytest.mark.parametrize("rule", [r for r in sorted(registry) if r != "gamma-boost"])
+@pytest.mark.parametrize("warmup", [0, 20])
+def test_a_table_in_pieces_is_the_table_in_one(rule, warmup, monkeypatch) -> None:
+    """Pieces of seven jobs, cut between jobs of one instant too."""
+    rng = np.random.default_rng(3)
+    arrival, size = np.cumsum(rng.integers(0, 3, 200)) / 4, rng.integers(1, 4, 200) / 4
+    table = JobTable.from_arrays(arrival, size, kind=rng.integers(0, 2, 200))
+    rule = parse_policy(rule)
+    rule.bind(Workload.from_table(table), 1)
+    whole, raw = queue.run_table(rule, table, 1, 2, warmup, trace=True)
+    monkeypatch.setattr(queue, "BLOCK", 7)
+    cut, pieces = queue.run_table(rule, table, 1, 2, warmup, trace=True)
+    assert (raw.response == pieces.response).all()
+    assert (raw.events == pieces.events).all()
+    assert (whole.moments == cut.moments).all()
+    for name in ("elapsed", "offered", "left_inside", "jobs"):
+        assert getattr(whole, name) == getattr(cut, name)
+    assert whole.number_area == pytest.approx(cut.number_area, rel=1e-12)
+
+
 @pytest.mark.parametrize("rule", ["lcfs-pr", "ps", "srpt", "fb"])
 def test_rules_that_serve_the_short_need_little_room(rule, room) -> None:
     result = simulate(rule, HEAVY, jobs=300_000, replications=1, seed=5, cores=1)
@@ -127,10 +154,10 @@ def test_rules_that_serve_the_short_need_little_room(rule, room) -> None:
 
 
 def test_the_limit_is_the_one_stated() -> None:
-    assert len(books.with_room(books.np.zeros((4, 1)), 5)) == 8
+    assert len(books.with_room(np.zeros((4, 1)), 5)) == 8
     assert books.with_room.__doc__.count("MOST_INSIDE") == 1
     with pytest.raises(MemoryError, match=r"20,000,001 jobs .* 20,000,000 that are allowed"):
-        books.with_room(books.np.zeros((4, 1)), books.MOST_INSIDE + 1)
+        books.with_room(np.zeros((4, 1)), books.MOST_INSIDE + 1)
 
 
 @pytest.mark.parametrize("rule", sorted(registry))
