@@ -379,9 +379,13 @@ def test_the_warmup_is_the_same_jobs_in_every_replication(
     seeds = np.random.SeedSequence(2).spawn(3)
     for tally, seed in zip(result.tallies, seeds, strict=True):
         table = workload.table(1_500, seed)
-        mine = run(rule, table, servers, "queue").jobs_table.response[80:300]
+        response = run(rule, table, servers, "queue").jobs_table.response.to_numpy()
         assert tally.moments[0, 0] == 220
-        assert tally.moments[0, 1] == pytest.approx(mine.sum(), rel=1e-9)
+        assert tally.moments[0, 1] == pytest.approx(response[80:300].sum(), rel=1e-9)
+        begin, end = table.arrival[[79, 299]]  # and the time averages are of the same window
+        inside = np.minimum(table.arrival + response, end) - np.maximum(table.arrival, begin)
+        assert tally.elapsed == pytest.approx(end - begin, rel=1e-9)
+        assert tally.number_area == pytest.approx(np.maximum(inside, 0).sum(), rel=1e-9)
     assert simulate(rule, workload, **run_of).warmup == 30  # a tenth, if nothing is said
 
 
