@@ -56,10 +56,21 @@
     });
   }
 
+  // A layer that a slider has emptied is called a picture by Vega, and has no words to say what of.
+  function nameless(element) {
+    element.querySelectorAll("svg.marks g[role='graphics-symbol']:not([aria-label])").forEach(function (group) {
+      group.removeAttribute("role");
+      group.removeAttribute("aria-roledescription");
+    });
+  }
+
   function wrapped(element, spec, options) {
     if (spec.config) { delete spec.config.background; }
     var chart = { element: element, spec: spec, options: options || {} };
     charts.push(chart);
+    var target = typeof element === "string" ? document.querySelector(element) : element;
+    new MutationObserver(function () { nameless(target); })
+      .observe(target, { attributes: true, attributeFilter: ["role"], childList: true, subtree: true });
     return draw(chart);
   }
   Object.assign(wrapped, embed);
