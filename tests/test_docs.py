@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -85,6 +86,38 @@ def test_every_module_of_rules_and_of_theory_has_its_place_in_the_reference():
     for room in ("policies", "theory"):
         for path in (ROOT / "src" / "whonext" / room).glob("[a-z]*.py"):
             assert f"automodule:: whonext.{room}.{path.stem}\n" in described, path.name
+
+
+def rooms() -> list[set[str]]:
+    """The rooms of the package as the contributing page lists them, row by row."""
+    text = (BOOK / "contributing.md").read_text(encoding="utf-8")
+    table = re.search(r"\| Room \| Holds \|\n.*?\n\n", text, re.S).group(0)
+    first = [line.split("|")[1] for line in table.strip().splitlines()[2:]]
+    return [{name.removesuffix(".py") for name in re.findall(r"`([a-z]+)", c)} for c in first]
+
+
+def imported(path: Path) -> set[str]:
+    """Rooms that a file imports from, however late."""
+    modules = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            modules.add(node.module or "")
+        elif isinstance(node, ast.Import):
+            modules.update(alias.name for alias in node.names)
+    return {name.split(".")[1] for name in modules if name.startswith("whonext.")}
+
+
+def test_rooms_import_only_from_the_rooms_above_them():
+    place = {room: row for row, names in enumerate(rooms()) for room in names}
+    package = ROOT / "src" / "whonext"
+    for path in package.rglob("*.py"):
+        room = path.relative_to(package).parts[0].removesuffix(".py")
+        if room.startswith("__"):
+            continue
+        assert room in place, f"{room} is not in the table of rooms"
+        for other in imported(path) - {room}:
+            late_plot = (room, other) == ("results", "charts")
+            assert late_plot or place[other] <= place[room], f"{path.name} imports {other}"
 
 
 # ------------------------------------------------------------------------------------------------
