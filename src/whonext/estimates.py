@@ -219,6 +219,15 @@ def honesty(policy: Any, size: Any, servers: int, busy_servers: float) -> dict[s
     The condition is that of Kiefer and Wolfowitz (1956) for one server and of Scheller-Wolf and
     Vesilo (2006) for several, proved for FCFS; it is used here for every rule without
     interruption.
+
+    This asks for what independent replications need: a finite variance. It is less than what the
+    error of one long run needs to fall as one over the root of its length: on one server under
+    FCFS that takes E[S^4], as waits then stay correlated for so long that the sum of their
+    correlations diverges without it. Measured (``results/coverage.json``: load 0.8, ten
+    replications of 20,000 jobs, 1,000 times): with Pareto 3.5, which has the third moment and not
+    the fourth, the interval of the mean covered as often as with exponential and lognormal
+    sizes, 94 times in 100; with Pareto 2.5, which has neither, it would have covered two times in
+    three, and so it is refused.
     """
     spare = max(servers - math.floor(busy_servers), 1)
 

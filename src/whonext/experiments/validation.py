@@ -52,7 +52,8 @@ LAWS = {
 #: A law without a fourth moment, for rules whose mean needs only the first.
 HEAVY = "pareto:alpha=3.5"
 
-ONE_SERVER = ("fcfs", "lcfs", "lcfs-pr", "sjf", "ljf", "psjf", "srpt", "lrpt", "fb", "ps")
+ONE_SERVER = ("fcfs", "lcfs", "random", "lcfs-pr", "sjf", "ljf", "psjf", "srpt", "lrpt", "fb", "ps")
+BLIND = ("fcfs", "lcfs", "random", "lcfs-pr")
 NEEDS_NO_SECOND_MOMENT = ("lcfs-pr", "psjf", "srpt", "fb", "ps")
 WEIGHTED = ("priority", "priority-pr", "c-mu", "wspt")
 BY_PREDICTION = ("sjf:by=prediction", "wspt:by=prediction")
@@ -160,7 +161,7 @@ def cases() -> list[Case]:
         out += [Case(policy, "three", "", load) for policy in (*ONE_SERVER, *WEIGHTED)]
         out.append(Case(BY_PREDICTION[1], "three", "", load, prediction=ERRORS))
         for servers in (2, 8):
-            out += [Case(p, "one", "exp:1", load, servers) for p in ("fcfs", "lcfs", "lcfs-pr")]
+            out += [Case(p, "one", "exp:1", load, servers) for p in BLIND]
             out += [Case(p, "alike", "", load, servers) for p in BY_CLASS]
         out += [Case(p, "one", "exp:1", load, arrivals="batch:3") for p in ("fcfs", "lcfs")]
     return out
