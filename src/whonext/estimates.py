@@ -131,7 +131,7 @@ class Score:
     ----------
     z
         Their distance in standard errors, turned from Student's law into the standard normal one:
-        a mean whose interval of level L just reaches the value has the |z| of level L.
+        a mean whose 95 % interval just reaches the value has a z of 1.96 or -1.96.
     half_width
         Half of their 95 % interval.
     """
