@@ -22,6 +22,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter, defaultdict
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -44,7 +45,7 @@ from whonext.estimates import Honesty, standard_score
 from whonext.policies import parse_policy, registry
 from whonext.results import BINS, SUB_BINS, Summary, Tally
 from whonext.theory import answer
-from whonext.workload import Renewal
+from whonext.workload import Renewal, random_stream
 
 ENGINES = ("queue", "reference")
 RULES = list(registry)
@@ -413,7 +414,10 @@ def test_a_warmup_does_not_make_the_queue_negative(rule: str, servers: int, engi
 class Patient(Policy):
     """Serves the oldest, and never asks to be woken."""
 
+    asked: ClassVar[list[float]] = []
+
     def allocate(self, jobs, servers, now):
+        self.asked.append(now)
         return {jobs[0]: 1}, math.inf
 
 
@@ -429,8 +433,10 @@ def test_what_is_infinite_is_refused_and_never_means_one() -> None:
             Workload(law, load=0.5)
     with pytest.raises(ValueError, match=r"^horizon=inf: "):
         simulate("fcfs", Workload(Exponential(1), load=0.5), horizon=math.inf)
+    Patient.asked.clear()
     result = run(Patient(), jobs_of((0, 5, 0), (1, 5, 0)), 1, "reference")
     assert result.jobs_table.response.tolist() == [5, 9]
+    assert Patient.asked == [0, 1, 5]
 
 
 def test_pareto_is_pareto_and_not_lomax() -> None:
@@ -450,9 +456,17 @@ def test_pareto_is_pareto_and_not_lomax() -> None:
         assert alarm > FALSE_ALARM / 3
 
 
-def test_streams_of_random_numbers_are_independent() -> None:
+def test_streams_of_random_numbers_are_independent(monkeypatch) -> None:
     """https://github.com/numpy/numpy/issues/16313 and 22119: streams of one increment correlate;
     how to seed workers was anybody's guess."""
+    states = []
+
+    def watched(*purpose):
+        generator = random_stream(*purpose)
+        states.append(generator.bit_generator.state["state"]["state"].tobytes())
+        return generator
+
+    monkeypatch.setattr("whonext.workload.random_stream", watched)
     workload = Workload(
         classes=[JobClass("a", 0.5, Exponential(1)), JobClass("b", 0.5, Exponential(1))],
         load=0.5,
@@ -466,6 +480,8 @@ def test_streams_of_random_numbers_are_independent() -> None:
             error = np.log(jobs.prediction / jobs.size)
             columns += [gaps, jobs.size, jobs.kind, error]
             columns += [jobs.size[::-1], np.roll(gaps, 1)]
+    assert len(states) >= 8 * 5  # arrivals, classes, the sizes of each, predictions
+    assert len(set(states)) == len(states)
     correlation = np.corrcoef(columns)[np.triu_indices(len(columns), 1)]
     limit = stats.norm.isf(FALSE_ALARM / 2 / len(correlation)) / math.sqrt(4_000)
     assert np.abs(correlation).max() < limit * 1.1  # skewed numbers: the limit is asymptotic
