@@ -17,7 +17,7 @@ from whonext.experiments.live_session import calibrate, fit_step_time
 from whonext.serving.scheduler import EVENT_COLUMNS, STEP_COLUMNS
 
 PLAN = requests.Plan(rounds=2, requests=60, labels=("fcfs", "sjf", "wspt predicted"))
-MEASURED = {"requests_a_round": 60, "tokens_per_second": 100.0}
+MEASURED = {"requests_a_round": 60, "running": 5.0, "step_time": [0.02, 0.002, 0.0015]}
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +114,7 @@ def _made_up_rounds(trace: pd.DataFrame) -> list[Any]:
 def _made_up_record(trace: pd.DataFrame) -> dict[str, Any]:
     measured = {
         **MEASURED,
-        **dict.fromkeys(("requests", "requests_per_second", "running"), 1.0),
-        "step_time": [1.0, 0.0, 0.0],
+        **dict.fromkeys(("requests", "requests_per_second", "tokens_per_second"), 1.0),
     }
     return make_record(PLAN, trace, measured, _made_up_rounds(trace))
 
@@ -149,7 +148,8 @@ def test_slices_are_the_same_for_all_and_apart_from_what_was_learned(trace: pd.D
     assert slices[1].first >= slices[0].first + 60
     for each in slices:
         jobs = each.jobs
-        assert each.span == pytest.approx(jobs["output"].sum() / (0.9 * 100))
+        seconds = 0.0015 * jobs["prompt"].sum() + (0.02 / 5 + 0.002) * jobs["output"].sum()
+        assert each.span == pytest.approx(seconds / PLAN.load)
         assert jobs["arrival"].is_monotonic_increasing
         assert (jobs["prompt"] + jobs["output"]).max() <= PLAN.max_model_len
         room = (PLAN.num_blocks - 1) * PLAN.block_size

@@ -12,10 +12,11 @@ memory. Prefix caching is off.
 A *round* is one slice of the trace, run once under each policy; the order of the policies rotates
 from round to round. One engine serves all: the rule is changed between runs, when it is empty.
 
-How the rate is chosen: the first run sends a burst, all at once, and measures the output tokens a
-second that the engine makes while anyone waits (prefill included in the time). Arrivals of every
-slice are then stretched so that it would keep that engine busy for ``load`` of the time between
-its first arrival and its last.
+How the rate is chosen: the first run sends a burst, all at once, and fits the time of a step (a
+constant, so much a request in it, so much a prompt token) and how many requests run while others
+wait. That gives the seconds of the engine that a request takes if its steps are shared by so many.
+The arrivals of a slice are stretched so that these seconds are ``load`` of the time between the
+first and the last. Work that is done twice, because a preempted request starts anew, comes on top.
 
 What is predicted
 -----------------
@@ -47,8 +48,10 @@ The record (``results/live.json``, under ``data``)
 ``plan``
     All settings: ``rounds``, ``requests`` (a round and policy), ``load``, engine limits, seeds.
 ``calibration``
-    ``tokens_per_second`` and ``requests_per_second`` of the burst, its ``running`` (mean number
-    running while anyone waited), and ``requests`` in it.
+    Of the burst: ``requests``, ``step_time`` (seconds: constant, a request, a prompt token),
+    ``running`` (mean number running while anyone waited), output ``tokens_per_second`` in that
+    time; and what follows: ``requests_per_second`` of the replayed part of the trace that the
+    engine can take, and ``requests_a_round``.
 ``predictor``
     Its buckets, and under ``errors`` how good it is on the replayed requests, and under ``noisy``
     how good the artificial one is: see :func:`whonext.serving.predictor.prediction_errors`.
@@ -82,6 +85,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from tqdm.auto import tqdm
+
 from whonext.experiments import experiment, kept
 from whonext.experiments.live_record import make_record
 from whonext.experiments.live_requests import Plan, read_trace, take_slice
@@ -103,6 +108,7 @@ def live(small: bool = False) -> dict[str, Any]:
     try:
         measured = kept(f"calibration {plan.key()}", lambda: calibrate(session, plan, trace))
         rounds = []
+        progress = tqdm(total=plan.rounds * len(plan.labels), unit="run", disable=small)
         for number in range(plan.rounds):
             sliced = take_slice(plan, trace, number, measured)
             labels = plan.labels[number % len(plan.labels) :]
@@ -111,8 +117,11 @@ def live(small: bool = False) -> dict[str, Any]:
             for label in labels:
                 step = f"round {number}, {label}, {len(sliced.jobs)} requests, {plan.key()}"
                 run = functools.partial(session.run, sliced, label, f"r{number}")
+                progress.set_description(f"round {number + 1}, {label}")
                 runs[label] = kept(step, run)
+                progress.update()
             rounds.append((sliced, labels, runs))
+        progress.close()
     finally:
         session.close()
     return make_record(plan, trace, measured, rounds)

@@ -26,6 +26,7 @@ __all__ = [
     "digits",
     "facts_of",
     "learned_predictor",
+    "machine_time",
     "ms",
     "read_trace",
     "requests_of",
@@ -99,13 +100,13 @@ class Plan:
     burst: int = 100
     prompt_divisor: int = 32
     output_divisor: int = 8
-    longest_prompt: int = 192
+    longest_prompt: int = 96
     longest_output: int = 128
-    max_num_seqs: int = 16
+    max_num_seqs: int = 6
     max_num_batched_tokens: int = 256
-    max_model_len: int = 512
+    max_model_len: int = 256
     block_size: int = 32
-    num_blocks: int = 20
+    num_blocks: int = 12
     sigma: float = 0.7
     seed: int = 1
 
@@ -167,10 +168,25 @@ def take_slice(plan: Plan, trace: pd.DataFrame, number: int, measured: Mapping[s
     requests = measured["requests_a_round"]
     first = TRAINING + number * ((len(trace) - TRAINING - requests) // max(plan.rounds, 1))
     jobs = requests_of(plan, trace, first, requests)
-    span = jobs["output"].sum() / (plan.load * measured["tokens_per_second"])
+    span = float(machine_time(jobs, measured).sum()) / plan.load
     stretch = span / (jobs["arrival"].iloc[-1] or 1.0)
     jobs["arrival"] *= stretch
     return Slice(first, float(stretch), jobs)
+
+
+def machine_time(jobs: pd.DataFrame, measured: Mapping[str, Any]) -> pd.Series:
+    """Seconds of the engine that each request takes, if its steps are shared by a full batch.
+
+    Parameters
+    ----------
+    jobs
+        Columns ``prompt`` and ``output``.
+    measured
+        The calibration: ``step_time`` and ``running``.
+    """
+    base, per_request, per_prompt_token = measured["step_time"]
+    share = base / measured["running"] + per_request
+    return per_prompt_token * jobs["prompt"] + share * jobs["output"]
 
 
 def requests_of(plan: Plan, trace: pd.DataFrame, first: int, count: int) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from whonext.experiments.live_requests import (
     Slice,
     digits,
     facts_of,
+    machine_time,
     ms,
     requests_of,
     rows_of,
@@ -178,15 +179,16 @@ def calibrate(session: Session, plan: Plan, trace: pd.DataFrame) -> dict[str, An
     began, ended = events[0][0], full["time"].iloc[-1]
     # Every request in a step makes a token, but for those with a part of the prompt still to do.
     tokens = float(full["requests"].sum()) / (ended - began)
-    requests = tokens / float(scaled(plan, trace)["output"].iloc[TRAINING:].mean())
+    measured = {"running": digits(full["running"].mean()), "step_time": fit_step_time(steps)}
+    replayed = scaled(plan, trace).iloc[TRAINING:]
+    requests = 1.0 / float(machine_time(replayed, measured).mean())
     runs = plan.rounds * len(plan.labels)
     chosen = int(plan.budget * plan.load * requests / runs)
     return {
+        **measured,
         "requests": plan.burst,
         "tokens_per_second": digits(tokens),
         "requests_per_second": digits(requests),
-        "running": digits(full["running"].mean()),
-        "step_time": fit_step_time(steps),
         "requests_a_round": plan.requests or int(np.clip(chosen, plan.least, plan.most)),
     }
 
