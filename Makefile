@@ -130,7 +130,7 @@ $(CHECKED)/types: $(SOURCES) pyproject.toml $(STAMPS)/book
 	@mkdir -p $(@D) && touch $@
 
 $(CHECKED)/fast: $(SOURCES) $(TESTS) pyproject.toml $(STAMPS)/book
-	@$(BIN)/pytest -q -m 'not slow and not browser and not live' --ignore=tests/live --ignore=tests/notebooks
+	@$(BIN)/pytest -q -n 2 -m 'not slow and not browser and not live' --ignore=tests/live --ignore=tests/notebooks
 	@mkdir -p $(@D) && touch $@
 
 .PHONY: check test model live bench screenshots clean
@@ -142,7 +142,7 @@ test: model $(STAMPS)/browser ## All that CI runs: lint, types, every test, the 
 	@$(BIN)/mypy
 	@rm -rf $(HTML) $(BUILD)/.doctrees $(BUILD)/execution
 	@$(MAKE) book
-	@$(BIN)/pytest --doctest-modules --nbval src tests $(wildcard notebooks)
+	@$(BIN)/pytest --doctest-modules --nbval --nbval-sanitize-with tests/notebooks/sanitize.cfg src tests notebooks
 
 ## Live vLLM --------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@
   define("vega-embed", [], function () { return window.vegaEmbed; });
   requirejs.config({
     paths: {
-      "anywidget": here + "/anywidget",
       "@jupyter-widgets/base": here + "/base",
       "@jupyter-widgets/controls": here + "/controls",
       "@jupyter-widgets/output": here + "/output",

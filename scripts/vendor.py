@@ -6,7 +6,6 @@ keeps its licence file beside it.
 
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import vl_convert
@@ -69,11 +68,6 @@ def main() -> None:
     for font in (MODULES / "@jupyter-widgets/html-manager/dist").glob("*.woff2"):
         copy(font, VENDOR / "widgets" / font.name)
     copy_fonts(VENDOR / "fonts")
-    # The front end of anywidget comes from the installed wheel, so that the two always match.
-    copy(
-        Path(sys.prefix) / "share/jupyter/nbextensions/anywidget/index.js",
-        VENDOR / "widgets/anywidget.js",
-    )
     # Vega, Vega-Lite and Vega-Embed as one script. It is wrapped in a function because it would
     # leave global names behind that clash with Sphinx's own scripts.
     version = re.fullmatch(r"(\d+\.\d+)\.\d+", VEGALITE_VERSION).group(1)
