@@ -130,7 +130,8 @@ $(CHECKED)/types: $(SOURCES) pyproject.toml $(STAMPS)/book
 	@mkdir -p $(@D) && touch $@
 
 $(CHECKED)/fast: $(SOURCES) $(TESTS) pyproject.toml $(STAMPS)/book
-	@$(BIN)/pytest -q -n 2 -m 'not slow and not browser and not live' --ignore=tests/live --ignore=tests/notebooks
+	@$(BIN)/pytest -q -n 2 -m 'not slow and not browser and not live' --doctest-modules \
+	  --ignore=tests/live --ignore=src/whonext/serving src tests
 	@mkdir -p $(@D) && touch $@
 
 .PHONY: check test model live bench screenshots clean
