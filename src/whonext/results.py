@@ -251,9 +251,9 @@ class Summary:
         an interval cannot speak of what has not come.
         """
         centre = self.quantile(p)
-        if len(self._histograms) < 2 or not all(
-            h.sum() * (1 - p) >= ENOUGH and _exceedance(h, centre) > 0 for h in self._histograms
-        ):
+        came_as_far = [float(_exceedance(h, np.asarray(centre))) > 0 for h in self._histograms]
+        enough = all(h.sum() * (1 - p) >= ENOUGH for h in self._histograms)
+        if len(self._histograms) < 2 or not (enough and all(came_as_far)):
             return None
         used = slice(0, min(int(np.nonzero(self._pooled)[0][-1]) + 2, BINS))
         above = np.array([np.cumsum(h[::-1])[::-1] for h in self._histograms])[:, used]
