@@ -20,7 +20,7 @@ __all__ = ["Boost", "Edf", "EdfPreemptive", "GammaBoost", "decay_rate"]
 class Edf(Policy):
     """Earliest deadline first, nobody interrupted: arrival time plus the slack of the class.
 
-    Source: Jackson (1960). Chapter: Where index rules stop.
+    Source: Jackson (1960). Chapter, to come: Where index rules stop.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Edf(Policy):
 class EdfPreemptive(Edf):
     """Earliest deadline first, preemptive resume.
 
-    Source: Liu and Layland (1973). Chapter: Where index rules stop.
+    Source: Liu and Layland (1973). Chapter, to come: Where index rules stop.
     """
 
     name = "edf-pr"
@@ -72,7 +72,7 @@ class Boost(SizeBased):
 
     A job is treated as if it had come earlier, by ``reach`` times a fall-off in its size:
     ``arrival - reach * exp(-size / scale)``.
-    Source: Yu and Scully (2024). Chapter: Tail optimality on one server.
+    Source: Yu and Scully (2024). Chapter, to come: Tail optimality on one server.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class GammaBoost(SizeBased):
 
     With gamma the rate at which the FCFS tail decays, a job of size s is boosted by
     ``log(1 / (1 - exp(-gamma s))) / gamma``.
-    Source: Yu and Scully (2024). Chapter: Tail optimality on one server.
+    Source: Yu and Scully (2024). Chapter, to come: Tail optimality on one server.
     """
 
     name = "gamma-boost"

@@ -18,7 +18,7 @@ class Ps(Policy):
     """Processor sharing: all jobs are served at once, at equal rates of at most one server each.
 
     The mean response time depends on the size law only through its mean. Continuous batching
-    resembles it. Source: Kleinrock, Queueing Systems II (1976). Chapter: Shortest first.
+    resembles it. Source: Kleinrock, Queueing Systems II (1976). Chapter, to come: Shortest first.
     """
 
     name = "ps"
@@ -35,7 +35,7 @@ class Fb(Policy):
     """Foreground-background, also least attained service: the least served go first.
 
     Equals share. Needs no sizes, and helps the short because they are never served much.
-    Source: Schrage (1967). Chapter: Shortest first.
+    Source: Schrage (1967). Chapter, to come: Shortest first.
     """
 
     name = "fb"
@@ -52,7 +52,7 @@ class Lrpt(SizeBased):
     """Longest remaining processing time: the most work left goes first, equals share.
 
     The worst that a work-conserving rule can do: on one server, everybody leaves at the end of
-    the busy period. Source: Harchol-Balter, Sigman and Wierman (2002). Chapter: Shortest first.
+    the busy period. Source: Wierman and Harchol-Balter (2003). Chapter, to come: Shortest first.
     """
 
     name = "lrpt"

@@ -36,7 +36,7 @@ class SizeBased(Policy):
 class Sjf(SizeBased):
     """Shortest job first: of the jobs waiting, the shortest starts next; nobody is interrupted.
 
-    Source: Phipps (1956). Chapter: Shortest first.
+    Source: Phipps (1956). Chapter, to come: Shortest first.
     """
 
     name = "sjf"
@@ -49,7 +49,7 @@ class Sjf(SizeBased):
 class Ljf(SizeBased):
     """Longest job first, nobody interrupted: the wrong way round on one server, for contrast.
 
-    Chapter: Shortest first.
+    Chapter, to come: Shortest first.
     """
 
     name = "ljf"
@@ -62,7 +62,7 @@ class Ljf(SizeBased):
 class Psjf(SizeBased):
     """Preemptive shortest job first: the least original size is served, however much is left.
 
-    Source: Wierman and Harchol-Balter (2003). Chapter: Shortest first.
+    Source: Wierman and Harchol-Balter (2003). Chapter, to come: Shortest first.
     """
 
     name = "psjf"
@@ -79,7 +79,7 @@ class Srpt(SizeBased):
 
     No rule has a smaller mean response time on one server (Schrage 1968). A predicted remainder
     that falls below zero stays first in line.
-    Source: Schrage and Miller (1966). Chapter: Shortest first.
+    Source: Schrage and Miller (1966). Chapter, to come: Shortest first.
     """
 
     name = "srpt"

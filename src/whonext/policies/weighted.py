@@ -17,7 +17,7 @@ class Priority(Policy):
     """Static priority without interruption: the first class in the list goes first.
 
     Within a class, first come, first served.
-    Source: Cobham (1954). Chapter: The c-mu rule.
+    Source: Cobham (1954). Chapter, to come: The c-mu rule.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Priority(Policy):
 class PriorityPreemptive(Priority):
     """Static priority, preemptive resume: a job of a better class interrupts one of a worse.
 
-    Source: White and Christie (1958). Chapter: The c-mu rule.
+    Source: Kleinrock, Queueing Systems II (1976). Chapter, to come: The c-mu rule.
     """
 
     name = "priority-pr"
@@ -69,7 +69,7 @@ class CMu(Policy):
     """The c-mu rule: classes by holding cost times service rate, largest first.
 
     Reads the mean size and the weight of each class, nothing about the single job.
-    Source: Cox and Smith, Queues (1961). Chapter: The c-mu rule.
+    Source: Cox and Smith, Queues (1961). Chapter, to come: The c-mu rule.
     """
 
     name = "c-mu"
@@ -91,7 +91,7 @@ class CMu(Policy):
 class Wspt(Policy):
     """Weighted shortest processing time, Smith's rule: the least size per weight goes first.
 
-    Source: Smith (1956). Chapter: Smith's rule.
+    Source: Smith (1956). Chapter, to come: Smith's rule.
 
     Parameters
     ----------

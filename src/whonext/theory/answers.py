@@ -241,9 +241,9 @@ def _batch_moments(arrivals: Batch) -> tuple[float, float]:
 
 
 _PK = "Pollaczek-Khinchine"
-_CMU = "The c-mu rule"
-_SMITH = "Smith's rule"
-_SHORTEST = "Shortest first"
+_CMU = "The c-mu rule (to come)"
+_SMITH = "Smith's rule (to come)"
+_SHORTEST = "Shortest first (to come)"
 
 
 def _size_blind(case: _Case) -> _Waits:
@@ -298,7 +298,7 @@ def _preemptive(case: _Case) -> _Waits:
         for size in case.sizes:
             require_moment(size, 2, "E[T]")
         responses = priorities.preemptive_resume(case.rates, case.sizes, case.ranks())
-    return responses - [size.mean for size in case.sizes], "White and Christie (1958)", _CMU
+    return responses - [size.mean for size in case.sizes], "Kleinrock II (1976)", _CMU
 
 
 def _by_size(formula: Callable[..., float], chapter: str) -> Callable[[_Case], _Waits]:

@@ -6,8 +6,8 @@ solves one line: with probability ``load`` a job is in service, with a mean resi
 Khinchine's formula, Takács's moments, and the law of the wait itself: a geometric number of
 independent residual lives.
 
-Sources: F. Pollaczek, 1930; A. Y. Khinchine, 1932; L. Takács, "A single-server queue with Poisson
-input", Operations Research 10, 1962; for heavy tails J. W. Cohen, 1973, and N. Veraverbeke, 1977.
+Sources: F. Pollaczek, 1930; A. Y. Khinchine, 1932; L. Takács, "Introduction to
+the Theory of Queues", 1962; for heavy tails J. W. Cohen, 1973, and N. Veraverbeke, 1977.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ faster. The waits weighted by load add up to the same number in any order (the c
 so a rule only chooses who waits.
 
 Sources: A. Cobham, "Priority assignment in waiting line problems", Operations Research 2, 1954;
-H. White and L. S. Christie, "Queuing with preemptive priorities", Operations Research 6, 1958;
-L. Kleinrock, "A conservation law for a wide class of queueing disciplines", Naval Research
-Logistics Quarterly 12, 1965; D. R. Cox and W. L. Smith, Queues, 1961 (the c-mu rule).
+L. Kleinrock, Queueing Systems II, 1976 (with interruption, sizes of any law); L. Kleinrock, "A
+conservation law for a wide class of queueing disciplines", Naval Research Logistics Quarterly 12,
+1965; D. R. Cox and W. L. Smith, Queues, 1961 (the c-mu rule).
 """
 
 from __future__ import annotations
