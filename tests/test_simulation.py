@@ -234,6 +234,15 @@ def test_spare_servers_make_the_mean_finite() -> None:
     assert simulate("fcfs", workload, 4, jobs=20_000).response.mean is not None
 
 
+def test_the_slowdown_is_refused_where_short_jobs_are_held_up() -> None:
+    workload = Workload(Exponential(1), load=0.5)
+    slowdown = {p: simulate(p, workload, jobs=20_000).slowdown for p in ("fcfs", "lcfs-pr", "ps")}
+    assert slowdown["fcfs"].mean is None
+    assert slowdown["lcfs-pr"].mean is not None
+    assert slowdown["lcfs-pr"].ci95 is None
+    assert slowdown["ps"].ci95 is not None
+
+
 def test_one_replication_has_no_interval() -> None:
     result = simulate("fcfs", Workload(Exponential(1), load=0.5), jobs=1_000, replications=1)
     assert result.response.ci95 is None

@@ -255,9 +255,15 @@ def honesty(policy: Any, size: Any, servers: int, busy_servers: float) -> dict[s
 
     waiting = judge("W", order(1), order(2))
     response = judge("T", max(1.0, order(1)), max(2.0, order(2)))
-    if policy.mean_needs_moment == 2 and float(size.quantile(0.0)) <= 0:
+    short = float(size.quantile(0.0)) <= 0  # jobs can be arbitrarily short
+    blind = policy.shape == "ranked" and policy.slope == 0 and not policy.needs
+    if short and policy.mean_needs_moment == 2:
         reason = "the mean of T/S may be infinite: jobs can be arbitrarily short, and they wait too"
         slowdown = Honesty(reason, reason)
+    elif short and blind:  # LCFS-PR: a short job is held up by newer ones, however short it is
+        slowdown = Honesty(
+            waiting.no_mean, "Var T/S may be infinite: jobs can be arbitrarily short"
+        )
     else:
         slowdown = Honesty(waiting.no_mean, waiting.no_interval)
     return {
