@@ -44,10 +44,36 @@
     });
   }
 
+  // Breaks the lines of a title that are wider than the chart's box, as on a phone.
+  var pen = document.createElement("canvas").getContext("2d");
+  function broken(line, width) {
+    var lines = [];
+    line.split(" ").forEach(function (word) {
+      var longer = lines.length ? lines[lines.length - 1] + " " + word : word;
+      if (lines.length && pen.measureText(longer).width <= width) { lines[lines.length - 1] = longer; } else { lines.push(word); }
+    });
+    return lines;
+  }
+
+  function fitTitle(spec, element) {
+    var title = typeof spec.title === "object" && spec.title ? spec.title : { text: spec.title };
+    var lines = [].concat(title.text);
+    var width = element.clientWidth - 70;
+    if (width < 120 || !lines.every(function (line) { return typeof line === "string"; })) { return; }
+    pen.font = "600 16px " + colour("--book-sans", "sans-serif");
+    title.text = lines.reduce(function (all, line) {
+      return all.concat(pen.measureText(line).width > width ? broken(line, width) : [line]);
+    }, []);
+    spec.title = title;
+  }
+
   function draw(chart) {
     var options = Object.assign({ renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false } }, chart.options);
     options.config = Object.assign({}, themed(), chart.options.config || {});
-    return embed(chart.element, JSON.parse(JSON.stringify(chart.spec)), options).then(function (result) {
+    var spec = JSON.parse(JSON.stringify(chart.spec));
+    var box = typeof chart.element === "string" ? document.querySelector(chart.element) : chart.element;
+    fitTitle(spec, box);
+    return embed(chart.element, spec, options).then(function (result) {
       chart.result = result;
       var menu = (result.embedOptions ? result.view.container().closest(".vega-embed") : null);
       var summary = menu && menu.querySelector("details > summary");
