@@ -97,7 +97,6 @@ def _made_up_run(jobs: pd.DataFrame, speed: float) -> dict[str, Any]:
         "late": 3,
         "out_of_order": 0,
         "step_time": [0.03, 0.002, 0.004],
-        "wall": 40.0,
     }
 
 
@@ -183,7 +182,7 @@ def test_calibration_counts_only_the_time_when_someone_waits(trace: pd.DataFrame
             assert len(events[0]) == len(EVENT_COLUMNS)
             rows = [(10.0 + n, 8, 8, 0, 5, 8, 0.9) for n in range(1, 41)]
             rows += [(50.0 + n, 2, 2, 0, 0, 2, 0.2) for n in range(1, 41)]
-            return [], events, pd.DataFrame(rows, columns=list(STEP_COLUMNS)), 1.0
+            return [], events, pd.DataFrame(rows, columns=list(STEP_COLUMNS))
 
     plan = requests.Plan(budget=1000, rounds=5)
     measured = calibrate(Session(), plan, trace)  # type: ignore[arg-type]

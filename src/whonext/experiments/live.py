@@ -21,10 +21,10 @@ first and the last. Work that is done twice, because a preempted request starts 
 What is predicted
 -----------------
 ``size`` is the output length, known from the trace. Under ``predicted`` a policy is told the mean
-output of earlier requests with prompts about as long (the first part of the trace, which is not
-replayed). Under ``noisy`` it is told the true length times a lognormal error: no predictor, but
-what one with such errors would be worth. Classes and weights are drawn at random, apart from size:
-the trace has none.
+output of earlier requests (the first part of the trace, which is not replayed) whose prompts, as
+they are in the trace, were about as long. Under ``noisy`` it is told the true length times a
+lognormal error: no predictor, but what one with such errors would be worth. Classes and weights
+are drawn at random, apart from size: the trace has none.
 
 The simulator's answer
 ----------------------
@@ -72,8 +72,10 @@ The record (``results/live.json``, under ``data``)
     ``prompt``, ``output`` (tokens), ``kind``, ``predicted``, ``noisy``; ``servers``,
     ``step_time`` and ``service_time`` (the fits); and under ``runs`` by label: ``response``,
     ``ttft``, ``waiting`` (ms, in the order of ``arrival``), ``preemptions``, ``steps``,
-    ``running`` and ``kv_usage`` (means over steps), ``seconds``, ``out_of_order`` (admissions that
-    disobeyed the policy: 0), ``simulated``.
+    ``running`` (mean over steps while anyone waited), ``kv_usage`` (mean over all steps),
+    ``seconds`` (first due to last finished), ``late`` (ms, the most that the client sent a request
+    late), ``out_of_order`` (admissions that disobeyed the policy: 0), ``step_time`` (fitted to this
+    run: how steady the machine was), ``throughput``, ``simulated``.
 ``intervals``
     How they were made, in words.
 

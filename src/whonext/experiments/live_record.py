@@ -26,14 +26,16 @@ from whonext.workload import random_stream
 
 __all__ = ["make_record"]
 
-#: Consecutive requests that are drawn together by the bootstrap, and how often it draws.
-BLOCK, DRAWS = 20, 2000
+#: Consecutive requests that are drawn together by the bootstrap (a quarter of a round, if that is
+#: less), and how often it draws.
+BLOCK, DRAWS = 50, 2000
 
 INTERVALS = (
-    f"95 % by a bootstrap of {DRAWS} draws over blocks of {BLOCK} requests that arrived one after "
-    "another (a busy spell hits neighbours alike); differences to fcfs are paired: the same blocks "
-    "under both policies. Blocks that shared one long busy spell are still taken as independent, "
-    "so intervals of a run this short are rather too narrow than too wide, the more so for p99."
+    f"95 % by a bootstrap of {DRAWS} draws over blocks of {BLOCK} requests (or a quarter of a "
+    "round) that arrived one after another (a busy spell hits neighbours alike); differences to "
+    "fcfs are paired: the same blocks under both policies. Blocks that shared one long busy spell "
+    "are still taken as independent, so intervals of a run this short are rather too narrow than "
+    "too wide, the more so for p99."
 )
 
 MEASURES = ("response", "ttft", "waiting")
@@ -109,7 +111,7 @@ def _round_record(
 ) -> dict[str, Any]:
     sliced, labels, runs = each
     jobs = sliced.jobs
-    keep = [key for key in next(iter(runs.values())) if key not in ("service", "step_time")]
+    keep = [key for key in next(iter(runs.values())) if key != "service"]
     return {
         "order": list(labels),
         "slice": sliced.first,
@@ -188,10 +190,11 @@ def _policies(
 def _resamples(rounds: int, count: int, generator: np.random.Generator) -> list[np.ndarray]:
     """Rows drawn by the bootstrap: whole blocks of neighbours. The first draw is all rows."""
     everything = np.arange(rounds * count)
+    size = max(1, min(BLOCK, count // 4))
     blocks = [
-        everything[at : min(at + BLOCK, (r + 1) * count)]
+        everything[at : min(at + size, (r + 1) * count)]
         for r in range(rounds)
-        for at in range(r * count, (r + 1) * count, BLOCK)
+        for at in range(r * count, (r + 1) * count, size)
     ]
     draws = [everything]
     for picks in generator.integers(0, len(blocks), (DRAWS, len(blocks))):

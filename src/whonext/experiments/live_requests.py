@@ -90,23 +90,23 @@ class Plan:
         For classes, prompts, noise and the bootstrap.
     """
 
-    rounds: int = 6
+    rounds: int = 4
     requests: int = 0
-    least: int = 80
-    most: int = 200
+    least: int = 110
+    most: int = 400
     budget: float = 1150.0
     labels: tuple[str, ...] = tuple(label for label, _, _ in VARIANTS)
     load: float = 0.9
     burst: int = 100
-    prompt_divisor: int = 32
-    output_divisor: int = 8
-    longest_prompt: int = 96
-    longest_output: int = 128
+    prompt_divisor: int = 64
+    output_divisor: int = 16
+    longest_prompt: int = 64
+    longest_output: int = 64
     max_num_seqs: int = 6
     max_num_batched_tokens: int = 256
-    max_model_len: int = 256
+    max_model_len: int = 128
     block_size: int = 32
-    num_blocks: int = 12
+    num_blocks: int = 8
     sigma: float = 0.7
     seed: int = 1
 
@@ -151,6 +151,7 @@ def scaled(plan: Plan, trace: pd.DataFrame) -> pd.DataFrame:
             "arrival": trace["arrival"].to_numpy(),
             "prompt": np.clip(prompt, 1, plan.longest_prompt).astype(int),
             "output": np.clip(output, 2, plan.longest_output).astype(int),
+            "prompt_in_trace": trace["prompt"].to_numpy(),
         }
     )
 
@@ -160,7 +161,7 @@ def learned_predictor(plan: Plan, trace: pd.DataFrame) -> Any:
     from whonext.serving.predictor import LengthBuckets
 
     learned = scaled(plan, trace).iloc[:TRAINING]
-    return LengthBuckets.fit(learned["prompt"], learned["output"])
+    return LengthBuckets.fit(learned["prompt_in_trace"], learned["output"])
 
 
 def take_slice(plan: Plan, trace: pd.DataFrame, number: int, measured: Mapping[str, Any]) -> Slice:
@@ -200,7 +201,7 @@ def requests_of(plan: Plan, trace: pd.DataFrame, first: int, count: int) -> pd.D
     jobs["kind"] = np.searchsorted(np.cumsum(shares)[:-1], draws, side="right")
     jobs["weight"] = np.array([each["weight"] for each in CLASSES])[jobs["kind"]]
     jobs["size"] = jobs["output"].astype(float)
-    jobs["predicted"] = learned_predictor(plan, trace).predict(jobs["prompt"]).round(2)
+    jobs["predicted"] = learned_predictor(plan, trace).predict(jobs["prompt_in_trace"]).round(2)
     noise = random_stream(plan.seed, "live noise", first)
     jobs["noisy"] = with_error(jobs["output"], plan.sigma, noise).round(2)
     return jobs

@@ -60,7 +60,7 @@ class Session:
         from whonext.serving.audit import admissions_out_of_order, bookkeeping_faults
 
         policy, told = variant(label)
-        outcomes, events, steps, seconds = self.replay(
+        outcomes, events, steps = self.replay(
             sliced.jobs, policy, told, f"{name}-{label.replace(' ', '-')}"
         )
         failed = [outcome for outcome in outcomes if outcome.error]
@@ -92,13 +92,12 @@ class Session:
             "late": ms(max(o.sent - o.arrival for o in outcomes)),
             "out_of_order": len(admissions_out_of_order(events, ranks)),
             "step_time": fit_step_time(steps),
-            "wall": digits(seconds),
         }
 
     def replay(
         self, jobs: pd.DataFrame, policy: str, told: str, name: str
-    ) -> tuple[list[Any], list[tuple[Any, ...]], pd.DataFrame, float]:
-        """Send requests; give outcomes, the engine's events and steps of this run, and seconds."""
+    ) -> tuple[list[Any], list[tuple[Any, ...]], pd.DataFrame]:
+        """Send requests; give outcomes, and the engine's events and steps of this run."""
         from whonext.serving.load import LoadRequest, replay
 
         engine, loop, folder = self._started()
@@ -115,14 +114,12 @@ class Session:
             )
             for row, job in enumerate(rows_of(jobs))
         ]
-        began = time.perf_counter()
         outcomes = loop.run_until_complete(replay(engine, requests))
-        seconds = time.perf_counter() - began
         time.sleep(0.2)  # the engine writes the last lines just after the last token
         events = _read_events(folder / "events.csv", name)
         steps = pd.read_csv(folder / "steps.csv")
         within = steps["time"].between(events[0][0], events[-1][0])
-        return outcomes, events, steps[within].reset_index(drop=True), seconds
+        return outcomes, events, steps[within].reset_index(drop=True)
 
     def _started(self) -> tuple[Any, asyncio.AbstractEventLoop, Path]:
         if self._engine is None:
@@ -174,7 +171,7 @@ def calibrate(session: Session, plan: Plan, trace: pd.DataFrame) -> dict[str, An
     warm = requests_of(plan, trace, 0, 8).assign(arrival=0.0)
     session.replay(warm, "fcfs", "nothing", "warm")
     burst = requests_of(plan, trace, TRAINING - plan.burst, plan.burst).assign(arrival=0.0)
-    _, events, steps, _ = session.replay(burst, "fcfs", "nothing", "burst")
+    _, events, steps = session.replay(burst, "fcfs", "nothing", "burst")
     full = steps[steps["waiting"] > 0]
     began, ended = events[0][0], full["time"].iloc[-1]
     # Every request in a step makes a token, but for those with a part of the prompt still to do.
