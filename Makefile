@@ -104,7 +104,7 @@ assets/vendor/.stamp: package-lock.json scripts/vendor.py $(STAMPS)/book
 $(HTML)/index.html: $(BOOK_FILES) $(SOURCES) $(wildcard _ext/*.py) _config.yml _toc.yml \
     assets/vendor/.stamp $(STAMPS)/book
 	@rm -rf $(HTML) $(BUILD)/.doctrees
-	@$(BIN)/jupyter-book build . -W --keep-going -n
+	@$(BIN)/jupyter-book build . -W --keep-going -n $(if $(CI),-q)
 
 .PHONY: book serve lab
 book: $(HTML)/index.html ## Build the book into _build/html
