@@ -12,6 +12,7 @@ import pytest
 from vllm.v1.request import RequestStatus
 
 from whonext.policies import Job, Policy
+from whonext.serving import scheduler
 from whonext.serving.facts import ServingConfig
 from whonext.serving.scheduler import EVENT_COLUMNS, STEP_COLUMNS, PolicyQueue, WhoNextScheduler
 from whonext.serving.step_clock import EngineShape, StepClock, StepRequest
@@ -130,19 +131,17 @@ def test_a_rank_that_moves_while_waiting_moves_the_place() -> None:
     assert len(queue) == 2
 
 
-def test_bad_facts_are_logged_and_do_no_harm(caplog: pytest.LogCaptureFixture) -> None:
-    StepClock("fcfs").run([])  # vLLM sets its loggers up with its first engine configuration
-    logger = logging.getLogger("vllm.whonext")
-    caplog.set_level(logging.WARNING, logger=logger.name)
+def test_bad_facts_are_logged_and_do_no_harm(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logger = logging.Logger("apart from vLLM's, which it sets up anew as it likes")
     logger.addHandler(caplog.handler)
-    try:
-        requests = [
-            StepRequest("bad", 0, 2, 9, {"size": float("nan"), "class": "nobody", "weight": -1}),
-            StepRequest("good", 0, 2, 4, {"size": 4}),
-        ]
-        run = StepClock("sjf", EngineShape(max_num_seqs=1)).run(requests)
-    finally:
-        logger.removeHandler(caplog.handler)
+    monkeypatch.setattr(scheduler, "logger", logger)
+    requests = [
+        StepRequest("bad", 0, 2, 9, {"size": float("nan"), "class": "nobody", "weight": -1}),
+        StepRequest("good", 0, 2, 4, {"size": 4}),
+    ]
+    run = StepClock("sjf", EngineShape(max_num_seqs=1)).run(requests)
     assert run.admitted == ["good", "bad"]  # max_tokens stands in: 9
     said = [record.getMessage() for record in caplog.records]
     assert sum("request bad: " in line for line in said) == 3

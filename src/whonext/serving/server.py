@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import json
 import os
 import runpy
@@ -34,6 +35,9 @@ from whonext.serving.facts import CONFIG_VARIABLE, ServingConfig
 from whonext.serving.model import find_model
 
 __all__ = ["CheckFacts", "Server", "engine_arguments", "main", "start_engine"]
+
+#: Set for a server that is to end with the process that started it.
+_CHILD = "WHONEXT_SERVER_IS_A_CHILD"
 
 #: Paths of the HTTP API whose body may carry facts.
 _COMPLETIONS = ("/v1/completions", "/v1/chat/completions", "/v1/responses")
@@ -203,7 +207,11 @@ class Server:
         self._log = tempfile.TemporaryFile()
         # A session of its own, so that the engine's process can be ended with it.
         self._process = subprocess.Popen(
-            self._command, stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True
+            self._command,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, _CHILD: "1"},
         )
         try:
             self._wait()
@@ -235,6 +243,13 @@ class Server:
             self._process = None
         if self._log is not None:
             self._log.close()
+
+
+def _end_with_parent() -> None:
+    """Ask Linux for an interrupt when the parent process is gone, however it went."""
+    with contextlib.suppress(OSError, AttributeError):
+        set_death_signal = 1
+        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGINT)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -270,6 +285,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cost", default="one", help="cost model for requests that do not say")
     parser.add_argument("--events", help="write the event trace here (CSV)")
     options, others = parser.parse_known_args(arguments)
+    if _CHILD in os.environ:
+        _end_with_parent()
     try:
         find_model(options.model)
         config = ServingConfig(
