@@ -3,7 +3,7 @@
 >>> parse_policy("sjf:by=prediction")
 <sjf:by=prediction>
 >>> sorted(registry)[:3]
-['c-mu', 'fcfs', 'lcfs']
+['boost', 'c-mu', 'edf']
 """
 
 from __future__ import annotations
