@@ -22,7 +22,9 @@ def site():
         yield address
 
 
-@pytest.fixture(scope="session")
+# Not for the whole session: while Playwright is open its event loop counts as running, and the
+# tests of live vLLM need one of their own.
+@pytest.fixture(scope="module")
 def browser():
     """A headless Chromium."""
     with sync_playwright() as playwright:
