@@ -12,12 +12,18 @@ import pytest
 from whonext import experiments
 from whonext.experiments import live_requests as requests
 from whonext.experiments.live_answers import simulate_round
-from whonext.experiments.live_record import make_record
+from whonext.experiments.live_record import Round, make_record
 from whonext.experiments.live_session import calibrate, fit_step_time
 from whonext.serving.scheduler import EVENT_COLUMNS, STEP_COLUMNS
 
 PLAN = requests.Plan(rounds=2, requests=60, labels=("fcfs", "sjf", "wspt predicted"))
-MEASURED = {"requests_a_round": 60, "running": 5.0, "step_time": [0.02, 0.002, 0.0015]}
+MEASURED = {
+    "requests": 80,
+    "running": 5.0,
+    "step_time": [0.02, 0.002, 0.0015],
+    "tokens_per_second": 100.0,
+    "requests_per_second": 5.0,
+}
 
 
 @pytest.fixture(scope="module")
@@ -100,30 +106,26 @@ def _made_up_run(jobs: pd.DataFrame, speed: float) -> dict[str, Any]:
     }
 
 
-def _made_up_rounds(trace: pd.DataFrame) -> list[Any]:
+def _made_up_rounds(trace: pd.DataFrame) -> list[Round]:
     rounds = []
     for number in range(PLAN.rounds):
-        sliced = requests.take_slice(PLAN, trace, number, MEASURED)
+        sliced = requests.take_slice(PLAN, trace, number, 60, MEASURED)
         speeds = {"fcfs": 1.0, "sjf": 0.6, "wspt predicted": 0.8}
         runs = {label: _made_up_run(sliced.jobs, speed) for label, speed in speeds.items()}
-        rounds.append((sliced, PLAN.labels, runs))
+        rounds.append(Round(sliced, PLAN.labels, runs, MEASURED))
     return rounds
 
 
 def _made_up_record(trace: pd.DataFrame) -> dict[str, Any]:
-    measured = {
-        **MEASURED,
-        **dict.fromkeys(("requests", "requests_per_second", "tokens_per_second"), 1.0),
-    }
-    return make_record(PLAN, trace, measured, _made_up_rounds(trace))
+    return make_record(PLAN, trace, _made_up_rounds(trace))
 
 
 def test_sums_and_intervals(trace: pd.DataFrame) -> None:
     rounds = _made_up_rounds(trace)
     data = _made_up_record(trace)
-    responses = np.concatenate([runs["sjf"]["response"] for _, _, runs in rounds]) / 1000
-    base = np.concatenate([runs["fcfs"]["response"] for _, _, runs in rounds]) / 1000
-    weight = np.concatenate([sliced.jobs["weight"] for sliced, _, _ in rounds])
+    responses = np.concatenate([each.runs["sjf"]["response"] for each in rounds]) / 1000
+    base = np.concatenate([each.runs["fcfs"]["response"] for each in rounds]) / 1000
+    weight = np.concatenate([each.sliced.jobs["weight"] for each in rounds])
     sjf = data["policies"]["sjf"]
     assert sjf["response"]["mean"] == pytest.approx(responses.mean(), rel=1e-3)
     assert sjf["response"]["p99"] == pytest.approx(np.quantile(responses, 0.99), rel=1e-3)
@@ -140,8 +142,8 @@ def test_sums_and_intervals(trace: pd.DataFrame) -> None:
 
 
 def test_slices_are_the_same_for_all_and_apart_from_what_was_learned(trace: pd.DataFrame) -> None:
-    slices = [requests.take_slice(PLAN, trace, number, MEASURED) for number in range(2)]
-    again = requests.take_slice(PLAN, trace, 1, MEASURED)
+    slices = [requests.take_slice(PLAN, trace, number, 60, MEASURED) for number in range(2)]
+    again = requests.take_slice(PLAN, trace, 1, 60, MEASURED)
     pd.testing.assert_frame_equal(slices[1].jobs, again.jobs)
     assert slices[0].first >= requests.TRAINING
     assert slices[1].first >= slices[0].first + 60
@@ -177,6 +179,8 @@ def test_the_step_time_is_found() -> None:
 
 def test_calibration_counts_only_the_time_when_someone_waits(trace: pd.DataFrame) -> None:
     class Session:
+        runs = 0
+
         def replay(self, jobs: pd.DataFrame, *_: Any) -> Any:
             events = [(10.0, "arrive", "a", 0, 0, 1), (99.0, "finish", "a", 0, 0, 0)]
             assert len(events[0]) == len(EVENT_COLUMNS)
@@ -188,12 +192,13 @@ def test_calibration_counts_only_the_time_when_someone_waits(trace: pd.DataFrame
     measured = calibrate(Session(), plan, trace)  # type: ignore[arg-type]
     assert measured["tokens_per_second"] == 8.0
     assert measured["running"] == 8
-    assert plan.least <= measured["requests_a_round"] <= plan.most
+    assert plan.least <= plan.requests_at(measured["requests_per_second"]) <= plan.most
+    assert requests.Plan(requests=7).requests_at(5.0) == 7
 
 
 def test_simulators_put_short_jobs_first_too(trace: pd.DataFrame) -> None:
-    sliced, _, runs = _made_up_rounds(trace)[0]
-    fits, answers = simulate_round(PLAN, sliced, runs)
+    one = _made_up_rounds(trace)[0]
+    fits, answers = simulate_round(PLAN, one.sliced, one.runs)
     assert fits["servers"] == 6
     for how in ("queue", "step_clock"):
         assert answers["sjf"][how] < answers["fcfs"][how]

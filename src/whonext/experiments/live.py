@@ -12,11 +12,12 @@ memory. Prefix caching is off.
 A *round* is one slice of the trace, run once under each policy; the order of the policies rotates
 from round to round. One engine serves all: the rule is changed between runs, when it is empty.
 
-How the rate is chosen: the first run sends a burst, all at once, and fits the time of a step (a
-constant, so much a request in it, so much a prompt token) and how many requests run while others
-wait. That gives the seconds of the engine that a request takes if its steps are shared by so many.
-The arrivals of a slice are stretched so that these seconds are ``load`` of the time between the
-first and the last. Work that is done twice, because a preempted request starts anew, comes on top.
+How the rate is chosen: before each round a burst is sent, all at once, to fit the time of a step
+(a constant, so much a request in it, so much a prompt token) and to count how many requests run
+while others wait. That gives the seconds of the engine that a request takes if its steps are shared
+by so many. The arrivals of a slice are stretched so that these seconds are ``load`` of the time
+between the first and the last. Work that is done twice, because a preempted request starts anew,
+comes on top.
 
 What is predicted
 -----------------
@@ -48,10 +49,11 @@ The record (``results/live.json``, under ``data``)
 ``plan``
     All settings: ``rounds``, ``requests`` (a round and policy), ``load``, engine limits, seeds.
 ``calibration``
-    Of the burst: ``requests``, ``step_time`` (seconds: constant, a request, a prompt token),
+    Of the burst before the first round, which decides how many requests a round has:
+    ``requests`` in the burst, ``step_time`` (seconds: constant, a request, a prompt token),
     ``running`` (mean number running while anyone waited), output ``tokens_per_second`` in that
     time; and what follows: ``requests_per_second`` of the replayed part of the trace that the
-    engine can take, and ``requests_a_round``.
+    engine can take.
 ``predictor``
     Its buckets, and under ``errors`` how good it is on the replayed requests, and under ``noisy``
     how good the artificial one is: see :func:`whonext.serving.predictor.prediction_errors`.
@@ -68,7 +70,8 @@ The record (``results/live.json``, under ``data``)
     ``live``, the same mean of what really happened.
 ``rounds``
     One object a round: ``order`` (labels), ``slice`` (first request in the trace), ``stretch``
-    (live seconds to a second of the trace), ``span`` seconds of arrivals, ``arrival`` (ms),
+    (live seconds to a second of the trace), ``span`` seconds of arrivals, ``calibration`` (of the
+    burst before it), ``arrival`` (ms),
     ``prompt``, ``output`` (tokens), ``kind``, ``predicted``, ``noisy``; ``servers``,
     ``step_time`` and ``service_time`` (the fits); and under ``runs`` by label: ``response``,
     ``ttft``, ``waiting`` (ms, in the order of ``arrival``), ``preemptions``, ``steps``,
@@ -90,7 +93,7 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from whonext.experiments import experiment, kept
-from whonext.experiments.live_record import make_record
+from whonext.experiments.live_record import Round, make_record
 from whonext.experiments.live_requests import Plan, read_trace, take_slice
 from whonext.experiments.live_session import Session, calibrate
 
@@ -107,23 +110,29 @@ def live(small: bool = False) -> dict[str, Any]:
     )
     trace = read_trace(small)
     session = Session(plan)
+    rounds: list[Round] = []
+    progress = tqdm(total=plan.rounds * len(plan.labels), unit="run", disable=small)
     try:
-        measured = kept(f"calibration {plan.key()}", lambda: calibrate(session, plan, trace))
-        rounds = []
-        progress = tqdm(total=plan.rounds * len(plan.labels), unit="run", disable=small)
         for number in range(plan.rounds):
-            sliced = take_slice(plan, trace, number, measured)
-            labels = plan.labels[number % len(plan.labels) :]
-            labels += plan.labels[: number % len(plan.labels)]
+            # Measured anew for each round: the machine may be faster now, or slower.
+            measured = kept(
+                f"speed before round {number}, {plan.key()}",
+                lambda: calibrate(session, plan, trace),
+            )
+            first = rounds[0].measured if rounds else measured
+            requests = plan.requests_at(first["requests_per_second"])
+            sliced = take_slice(plan, trace, number, requests, measured)
+            turn = number % len(plan.labels)
+            labels = plan.labels[turn:] + plan.labels[:turn]
             runs = {}
             for label in labels:
-                step = f"round {number}, {label}, {len(sliced.jobs)} requests, {plan.key()}"
-                run = functools.partial(session.run, sliced, label, f"r{number}")
                 progress.set_description(f"round {number + 1}, {label}")
+                step = f"round {number}, {label}, {requests} requests, {plan.key()}"
+                run = functools.partial(session.run, sliced, label, f"r{number}")
                 runs[label] = kept(step, run)
                 progress.update()
-            rounds.append((sliced, labels, runs))
-        progress.close()
+            rounds.append(Round(sliced, labels, runs, measured))
     finally:
+        progress.close()
         session.close()
-    return make_record(plan, trace, measured, rounds)
+    return make_record(plan, trace, rounds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -41,22 +41,39 @@ INTERVALS = (
 MEASURES = ("response", "ttft", "waiting")
 
 
-def make_record(
-    plan: Plan,
-    trace: pd.DataFrame,
-    measured: Mapping[str, Any],
-    rounds: Sequence[tuple[Slice, Sequence[str], Mapping[str, Any]]],
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Round:
+    """What a round was and what came of it.
+
+    Attributes
+    ----------
+    sliced
+        The requests.
+    labels
+        The policies, in the order in which they ran.
+    runs
+        What :meth:`whonext.experiments.live_session.Session.run` gave, by label.
+    measured
+        The calibration before it.
+    """
+
+    sliced: Slice
+    labels: Sequence[str]
+    runs: Mapping[str, Any]
+    measured: Mapping[str, Any]
+
+
+def make_record(plan: Plan, trace: pd.DataFrame, rounds: Sequence[Round]) -> dict[str, Any]:
     """Put together what is described in :mod:`whonext.experiments.live`."""
     from whonext.serving.predictor import prediction_errors
 
-    told = pd.concat([sliced.jobs for sliced, _, _ in rounds])
+    told = pd.concat([each.sliced.jobs for each in rounds])
     predictor = learned_predictor(plan, trace)
-    simulated = [simulate_round(plan, sliced, runs) for sliced, _, runs in rounds]
+    simulated = [simulate_round(plan, each.sliced, each.runs) for each in rounds]
     return {
         "about": _about(plan, trace),
-        "plan": {**asdict(plan), "requests": measured["requests_a_round"]},
-        "calibration": dict(measured),
+        "plan": {**asdict(plan), "requests": len(rounds[0].sliced.jobs)},
+        "calibration": dict(rounds[0].measured),
         "predictor": {
             **predictor.to_dict(),
             "learned_from": TRAINING,
@@ -105,11 +122,11 @@ def _version(name: str) -> str:
 
 
 def _round_record(
-    each: tuple[Slice, Sequence[str], Mapping[str, Any]],
+    each: Round,
     fits: Mapping[str, Any],
     answers: Mapping[str, Mapping[str, float]],
 ) -> dict[str, Any]:
-    sliced, labels, runs = each
+    sliced, labels, runs = each.sliced, each.labels, each.runs
     jobs = sliced.jobs
     keep = [key for key in next(iter(runs.values())) if key != "service"]
     return {
@@ -117,6 +134,7 @@ def _round_record(
         "slice": sliced.first,
         "stretch": digits(sliced.stretch),
         "span": digits(sliced.span),
+        "calibration": dict(each.measured),
         **fits,
         "arrival": [ms(value) for value in jobs["arrival"]],
         **{name: jobs[name].tolist() for name in ("prompt", "output", "kind")},
@@ -134,17 +152,17 @@ def _round_record(
 
 def _policies(
     plan: Plan,
-    rounds: Sequence[tuple[Slice, Sequence[str], Mapping[str, Any]]],
+    rounds: Sequence[Round],
     simulated: Sequence[tuple[Any, Mapping[str, Mapping[str, float]]]],
 ) -> dict[str, Any]:
     """Over all rounds, by policy, with intervals."""
-    count = len(rounds[0][0].jobs)
+    count = len(rounds[0].sliced.jobs)
     rows = _resamples(len(rounds), count, random_stream(plan.seed, "live bootstrap"))
-    weight = np.concatenate([sliced.jobs["weight"] for sliced, _, _ in rounds])
-    kind = np.concatenate([sliced.jobs["kind"] for sliced, _, _ in rounds])
+    weight = np.concatenate([each.sliced.jobs["weight"] for each in rounds])
+    kind = np.concatenate([each.sliced.jobs["kind"] for each in rounds])
     seen = {
         label: {
-            measure: np.concatenate([runs[label][measure] for _, _, runs in rounds]) / 1000
+            measure: np.concatenate([each.runs[label][measure] for each in rounds]) / 1000
             for measure in MEASURES
         }
         for label in plan.labels
@@ -154,7 +172,7 @@ def _policies(
         policy, told = variant(label)
         mine, base = seen[label], seen["fcfs"]
         responses = mine["response"]
-        runs_of = [runs[label] for _, _, runs in rounds]
+        runs_of = [each.runs[label] for each in rounds]
         against = {
             measure: _interval(_mean(mine[measure] - base[measure]), rows) for measure in MEASURES
         }
@@ -173,7 +191,7 @@ def _policies(
             "against_fcfs": None if label == "fcfs" else against,
             "preemptions": sum(run["preemptions"] for run in runs_of),
             "throughput": digits(
-                sum(float(s.jobs["output"].sum()) for s, _, _ in rounds)
+                sum(float(each.sliced.jobs["output"].sum()) for each in rounds)
                 / sum(run["seconds"] for run in runs_of)
             ),
             "simulated": {

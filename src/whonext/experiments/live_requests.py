@@ -97,7 +97,7 @@ class Plan:
     budget: float = 1150.0
     labels: tuple[str, ...] = tuple(label for label, _, _ in VARIANTS)
     load: float = 0.9
-    burst: int = 100
+    burst: int = 80
     prompt_divisor: int = 64
     output_divisor: int = 16
     longest_prompt: int = 64
@@ -109,6 +109,12 @@ class Plan:
     num_blocks: int = 8
     sigma: float = 0.7
     seed: int = 1
+
+    def requests_at(self, requests_per_second: float) -> int:
+        """Requests in a round under one policy, on an engine that can take so many a second."""
+        runs = self.rounds * len(self.labels)
+        chosen = int(self.budget * self.load * requests_per_second / runs)
+        return self.requests or min(max(chosen, self.least), self.most)
 
     def key(self) -> str:
         """A short name for these settings."""
@@ -164,9 +170,10 @@ def learned_predictor(plan: Plan, trace: pd.DataFrame) -> Any:
     return LengthBuckets.fit(learned["prompt_in_trace"], learned["output"])
 
 
-def take_slice(plan: Plan, trace: pd.DataFrame, number: int, measured: Mapping[str, Any]) -> Slice:
+def take_slice(
+    plan: Plan, trace: pd.DataFrame, number: int, requests: int, measured: Mapping[str, Any]
+) -> Slice:
     """The requests of a round, the same whatever the policy."""
-    requests = measured["requests_a_round"]
     first = TRAINING + number * ((len(trace) - TRAINING - requests) // max(plan.rounds, 1))
     jobs = requests_of(plan, trace, first, requests)
     span = float(machine_time(jobs, measured).sum()) / plan.load

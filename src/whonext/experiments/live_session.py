@@ -22,6 +22,7 @@ from whonext.experiments.live_requests import (
     facts_of,
     machine_time,
     ms,
+    read_trace,
     requests_of,
     rows_of,
     scaled,
@@ -37,6 +38,7 @@ class Session:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self.runs = 0
         self._engine: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._folder: Any = None
@@ -101,6 +103,7 @@ class Session:
         from whonext.serving.load import LoadRequest, replay
 
         engine, loop, folder = self._started()
+        self.runs += 1
         (folder / "policy").write_text(policy + "\n", encoding="utf-8")
         tokens = random_stream(self.plan.seed, "live prompts", len(jobs))
         vocabulary = engine.model_config.get_vocab_size()
@@ -154,6 +157,8 @@ class Session:
                 )
 
             self._engine = self._loop.run_until_complete(start())
+            warm = requests_of(plan, read_trace(small=True), 0, 8).assign(arrival=0.0)
+            self.replay(warm, "fcfs", "nothing", "warm")
         assert self._loop is not None
         return self._engine, self._loop, Path(self._folder.name)
 
@@ -167,26 +172,26 @@ async def _end_tasks() -> None:
 
 
 def calibrate(session: Session, plan: Plan, trace: pd.DataFrame) -> dict[str, Any]:
-    """Measure what the engine does when it is never short of work, and size the run by it."""
-    warm = requests_of(plan, trace, 0, 8).assign(arrival=0.0)
-    session.replay(warm, "fcfs", "nothing", "warm")
+    """Measure what the engine does when it is never short of work: a burst, sent all at once.
+
+    Returns
+    -------
+    dict
+        ``requests``, ``running``, ``step_time``, ``tokens_per_second``, ``requests_per_second``,
+        as :mod:`whonext.experiments.live` describes them.
+    """
     burst = requests_of(plan, trace, TRAINING - plan.burst, plan.burst).assign(arrival=0.0)
-    _, events, steps = session.replay(burst, "fcfs", "nothing", "burst")
+    _, events, steps = session.replay(burst, "fcfs", "nothing", f"burst{session.runs}")
     full = steps[steps["waiting"] > 0]
     began, ended = events[0][0], full["time"].iloc[-1]
-    # Every request in a step makes a token, but for those with a part of the prompt still to do.
-    tokens = float(full["requests"].sum()) / (ended - began)
     measured = {"running": digits(full["running"].mean()), "step_time": fit_step_time(steps)}
     replayed = scaled(plan, trace).iloc[TRAINING:]
-    requests = 1.0 / float(machine_time(replayed, measured).mean())
-    runs = plan.rounds * len(plan.labels)
-    chosen = int(plan.budget * plan.load * requests / runs)
+    # Every request in a step makes a token, but for those with a part of the prompt still to do.
     return {
         **measured,
         "requests": plan.burst,
-        "tokens_per_second": digits(tokens),
-        "requests_per_second": digits(requests),
-        "requests_a_round": plan.requests or int(np.clip(chosen, plan.least, plan.most)),
+        "tokens_per_second": digits(float(full["requests"].sum()) / (ended - began)),
+        "requests_per_second": digits(1.0 / float(machine_time(replayed, measured).mean())),
     }
 
 
