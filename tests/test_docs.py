@@ -155,6 +155,7 @@ def test_the_readme_policy_is_ten_lines_and_is_the_one_in_the_book():
     assert "%%writefile patient.py\n" + PYTHON_BLOCKS[0].partition("\n")[2] in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("whonext ")])
 def test_the_commands_of_the_readme_run(command, folder):
     words = command.split()
@@ -173,6 +174,7 @@ def test_the_server_of_the_readme_takes_its_arguments(command, folder):
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_the_python_of_the_readme_runs(folder):
     done = run(["-c", PYTHON_BLOCKS[1].replace("1e6", "1e5")], folder)
     assert done.returncode == 0, done.stderr

@@ -91,6 +91,7 @@ def test_a_stop_within_a_replication_loses_that_one_alone(monkeypatch, tmp_path)
     assert same_bits(whole, simulate("srpt", WORKLOAD, resume=path, **run))
 
 
+@pytest.mark.slow
 def test_more_cores_may_finish_what_one_began(stop_after, tmp_path) -> None:
     path = tmp_path / "run"
     stop_after(1)
