@@ -6,6 +6,7 @@ keeps its licence file beside it.
 
 import re
 import shutil
+from importlib import metadata
 from pathlib import Path
 
 import vl_convert
@@ -26,6 +27,7 @@ FILES = {
     "mathjax/LICENSE": "mathjax/LICENSE",
     "requirejs/require.js": "widgets/require.js",
     "@jupyter-widgets/html-manager/dist/embed-amd.js": "widgets/embed-amd.js",
+    "@jupyter-widgets/html-manager/dist/embed.js.LICENSE.txt": "widgets/embed-amd.LICENSE.txt",
     "@popperjs/core/dist/umd/popper.min.js": "popper.min.js",
     "@popperjs/core/LICENSE.md": "popper.LICENSE.md",
     "tippy.js/dist/tippy-bundle.umd.min.js": "tippy-bundle.umd.min.js",
@@ -72,6 +74,8 @@ def main() -> None:
     # leave global names behind that clash with Sphinx's own scripts.
     version = re.fullmatch(r"(\d+\.\d+)\.\d+", VEGALITE_VERSION).group(1)
     bundle = vl_convert.javascript_bundle(vl_version=version)
+    [licence] = [path for path in metadata.files("vl-convert-python") if path.name == "LICENSE"]
+    copy(Path(licence.locate()), VENDOR / "vega-bundle.LICENSE")
     (VENDOR / "vega-bundle.js").write_text(
         "(function () {\n" + bundle + "\n})();\n", encoding="utf-8"
     )
