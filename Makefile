@@ -10,6 +10,9 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
+# Pages and labs call `whonext` by its name.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
 PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin

@@ -4,7 +4,8 @@ Every chapter has a bet, a part on where it breaks, and a list of what to keep. 
 one of them a section or a box, it gets the same class, and `assets/book.css` does the rest.
 
 A formula in a sentence is a block to the browser, which would break the line between it and the
-comma after it. The two are put in one box that does not break.
+comma after it. The two are put in one box that does not break. Nor does a line break between a
+number and its unit.
 """
 
 import re
@@ -54,7 +55,25 @@ def hold_punctuation(app, doctree):
             box += nodes.Text(closing.group())
 
 
+UNIT = r"(%|s|ms|GiB|GB|MB)(?![\w-])"
+VERBATIM = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
+
+
+def hold_units(app, doctree):
+    """Keep a number and its unit on one line."""
+    for text in list(doctree.findall(nodes.Text)):
+        parent = text.parent
+        if not isinstance(parent, nodes.TextElement) or isinstance(parent, VERBATIM):
+            continue
+        held = re.sub(rf"(?<=\d) {UNIT}", "\u00a0\\1", str(text))
+        if parent.index(text) > 0:  # after a number that the page's code has set
+            held = re.sub(rf"^ {UNIT}", "\u00a0\\1", held)
+        if held != str(text):
+            parent.replace(text, nodes.Text(held))
+
+
 def setup(app):
     app.connect("doctree-read", mark_parts)
     app.connect("doctree-read", hold_punctuation)
+    app.connect("doctree-read", hold_units)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

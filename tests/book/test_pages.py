@@ -251,6 +251,14 @@ def test_page_is_accessible(visit, theme):
     assert not grave, "\n".join(grave)
 
 
+@pytest.mark.parametrize("page", contents())
+def test_no_cell_shows_a_failure(page, site):
+    """What a shell command says when it fails does not stop the build."""
+    outputs = re.findall(r'<div class="output .*?</div>', source(page), re.S)
+    for sign in ("command not found", "No such file", "Traceback (most recent"):
+        assert not [output for output in outputs if sign in output], sign
+
+
 def sample():
     """The first page, and the first with a chart and with widgets."""
     chosen = [contents()[0]]
